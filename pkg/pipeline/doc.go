@@ -1,0 +1,78 @@
+// Package pipeline is the words of Holdfast: what a job, a task, a claim and a reply are, when a task is given up, and
+// which writes a store must be able to make. Read it first; then the step you change.
+//
+// It may decide: the rules that are pure functions ([Next], [Policy.Validate], [WhyRefused], [Failure] kinds).
+// It may not: do I/O, read a clock, start a goroutine outside [Group], or import anything but the standard library.
+//
+// # What Holdfast promises
+//
+//   - P1 Nothing vanishes: the plan names every cell (chunk x call); a job ends only when every cell has a terminal state.
+//   - P2 One accepted result per (job, task, stage); a write of an older generation is refused.
+//   - P3 Bounded spend: the worst case is printed before the run and never exceeded.
+//   - P4 Every ending has a reason, for every attempt and every try.
+//   - P5 Terminal stays terminal.
+//   - P6 Healthy work is never given up: throttling, outages, deploys and contention use up no attempts.
+//   - P7 No loop without a number that ends it; every way in passes the cap.
+//   - P8 An answer that was paid for is kept.
+//   - P9 Cancel stops the spending within two seconds.
+//   - P10 No stuck rows: each has a live claim, a message on its way, or a time at which the reaper takes it.
+//
+// The row is the truth; the queue is a doorbell. Any message may be lost, doubled, late or dead-lettered.
+//
+// # Words
+//
+// One word per concept. A new word is a change to this table.
+//
+//	job          one submitted document and its work
+//	pipeline     the definition a job follows: stages, prompts, schemas; a job pins its version
+//	chunk        a part of the document
+//	task         what is claimed, retried and given up: the split of a job, the work on one chunk, the finalize of a job
+//	stage        one step of the analysis of a chunk, with its own checkpoint
+//	call         one question to a model
+//	cell         chunk x call: one entry of the plan, with one terminal state
+//	try          one sending of a call (tier one)
+//	attempt      one claim's work on a task (tier two); the first is 1
+//	claim        a worker's right to a task, until it expires
+//	generation   number of the claim; names the attempt, fences late writes; nothing ever lowers or resets it
+//	renew/expire keep a claim / let it lapse, take it away
+//	deferral     an attempt that ended through no fault of the task; refunded, bounded by its own number
+//	loss         an attempt whose worker died
+//	end          close a claim with an outcome
+//	close        end a row that nobody holds (exhausted, cancelled, past the deadline)
+//	delivery     arrival of a message; receives is how often
+//	ring         send the message that says "look at this row"
+//	abandoned    the task gave up, with every reason
+//	dead letter  a message in a dead-letter queue
+//	reap         find what stalled and move it on
+//	redrive      a person gives an abandoned task attempts back
+//	finalize     decide that a job is over and write its result
+//	reply        a model's stored answer, addressed by the content of its call
+//	failure      a stored reason; its kind decides what happens next
+//	checkpoint   durable record of one stage of one task, or of a cancellation
+//	finding      what a stage reports about the text; provisional, then confirmed or withdrawn
+//	journal      the record of tries, per attempt
+//	reservation  money or quota taken before use, settled after
+//	limiter      shared admission in the provider's units
+//	breaker      stops calling a model for a stated reason until a stated time (its row: the cooldown)
+//	plan         cells and cost (least, expected, worst) before a job starts
+//	tenant       whose job it is: fairness, access, reply sharing
+//
+// # The tree
+//
+// Steps, in the order a document meets them: submit, ingest, split, work, call, review, finalize, reap, report, triage.
+// Each imports this package and no other step. Adapters (memory, sqlitestore, offline) import this package and
+// their own dependency. wiring alone imports them all and chooses the backend; cli talks to people.
+//
+// # The claim protocol
+//
+// [Tasks] has one method per write, each a compare-and-swap of one row. The lifecycle of a row:
+//
+//	Claim   pending -> claimed    generation+1, attempts+1, counted before the work: a SIGKILL runs no finally
+//	Renew   claimed -> claimed    fenced by generation and claim id; never shortens
+//	Checkpoint                    accepts stage n from n-1 exactly; attempts count from there again
+//	End     claimed -> what Next says
+//	Expire  claimed -> what Next says, by the reaper, for a claim that lapsed
+//	Close   pending or parked -> ended, for rows that nobody may work on any more
+//	Ring    pending, due -> a new message
+//	Redrive abandoned -> pending, together with the job's epoch
+package pipeline

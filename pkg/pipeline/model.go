@@ -1,0 +1,122 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+)
+
+// Model answers questions. One Complete is one try: no retries inside.
+type Model interface {
+	// Complete asks once. Its error is a *ModelError, or the context's cause.
+	Complete(ctx context.Context, r Request) (Response, error)
+	// Info describes the model.
+	Info() ModelInfo
+}
+
+// ModelInfo is what the plan, the limiter and the reply keys need to know.
+type ModelInfo struct {
+	Name            string `json:"name"`
+	Version         string `json:"version"`
+	Price           Price  `json:"price"`
+	PricedAs        string `json:"priced_as"` // whose price it is, when the model itself costs nothing
+	Free            bool   `json:"free"`      // no money is spent whatever Price says
+	ContextTokens   int    `json:"context_tokens"`
+	MaxOutput       int    `json:"max_output"`
+	TokensPerMinute int    `json:"tokens_per_minute,omitempty"` // input + max_tokens; 0 = no quota to share
+}
+
+// ID is name@version.
+func (m ModelInfo) ID() string { return m.Name + "@" + m.Version }
+
+// Request is one question. System and Shared come first and are the same for many calls, so a provider can cache them.
+type Request struct {
+	Key       ReplyKey        `json:"key"`
+	System    string          `json:"system"`
+	Shared    string          `json:"shared"` // the part of the document, inside delimiters
+	Prompt    string          `json:"prompt"`
+	Schema    json.RawMessage `json:"schema"`
+	MaxTokens int             `json:"max_tokens"`
+}
+
+// InputTokens estimates the request's input; never under on English text.
+func (r Request) InputTokens() int {
+	return EstimateTokens(r.System) + EstimateTokens(r.Shared) + EstimateTokens(r.Prompt) + EstimateTokens(string(r.Schema))
+}
+
+// EstimateTokens estimates tokens from letters (6 a token), digits (3) and everything else but spaces (1): 1.01 to
+// 1.39 times two common tokenizers on 120 contracts.
+func EstimateTokens(text string) int {
+	var letters, digits, others int
+	for _, c := range text {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
+			letters++
+		case c >= '0' && c <= '9':
+			digits++
+		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
+			letters++ // a sixth of a token, so that runs of spaces are not free
+		default:
+			others++
+		}
+	}
+	return (letters+5)/6 + (digits+2)/3 + others
+}
+
+// Usage is tokens.
+type Usage struct {
+	Input      int `json:"input"`
+	Output     int `json:"output"`
+	CacheRead  int `json:"cache_read,omitempty"`
+	CacheWrite int `json:"cache_write,omitempty"`
+}
+
+// Stop is why a model stopped.
+type Stop string
+
+// The stop reasons.
+const (
+	StopEnd       Stop = "end"
+	StopMaxTokens Stop = "max_tokens"
+	StopRefused   Stop = "refused"
+)
+
+// Response is what came back.
+type Response struct {
+	Text      string `json:"text"`
+	Stop      Stop   `json:"stop"`
+	Usage     Usage  `json:"usage"`
+	RequestID string `json:"request_id,omitempty"`
+}
+
+// ReplyKey addresses a reply by the content of its call.
+type ReplyKey string
+
+// KeyOf is the reply key of a request: everything that can change the answer. max_tokens is left out: it is learned.
+func KeyOf(tenant, model string, sample int, r Request) ReplyKey {
+	h := sha256.New()
+	for _, part := range []string{tenant, model, strconv.Itoa(sample), r.System, r.Shared, r.Prompt, string(r.Schema)} {
+		h.Write([]byte(strconv.Itoa(len(part))))
+		h.Write([]byte{':'})
+		h.Write([]byte(part))
+	}
+	return ReplyKey(hex.EncodeToString(h.Sum(nil)[:16]))
+}
+
+// Reply is a stored answer.
+type Reply struct {
+	Key      ReplyKey `json:"key"`
+	Text     string   `json:"text,omitempty"` // valid against the call's schema
+	Blob     string   `json:"blob,omitempty"` // key of the text where it is too large for an item
+	Model    string   `json:"model"`
+	Usage    Usage    `json:"usage"` // of the try that was accepted
+	Cost     Money    `json:"cost"`
+	Repaired bool     `json:"repaired,omitempty"` // the text was not quite JSON
+	Job      JobID    `json:"job"`
+	Task     TaskID   `json:"task"`
+	Call     string   `json:"call"`
+	Worker   string   `json:"worker"`
+	At       Instant  `json:"at"`
+}

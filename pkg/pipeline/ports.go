@@ -1,0 +1,354 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+)
+
+// Limits of one item, page and batch, as DynamoDB has them. Every store enforces them, memory included, so that
+// nothing has to be rebuilt for AWS.
+const (
+	MaxItem  = 400 << 10 // bytes of one item
+	MaxPage  = 1 << 20   // bytes of one page of a query
+	MaxRead  = 100       // keys of one batch read
+	MaxWrite = 25        // rows of one batch write
+	MaxBatch = 10        // messages of one batch call of a queue
+)
+
+// Store is all of the ports that a backend's store implements. Steps ask for the small interfaces.
+//
+// Each method is one conditional write of one row, one page of a query, or one batch with partial results; Submit and
+// Redrive are transactions. A refused condition is a [ConditionError]; a busy store is [ErrBusy], which says nothing
+// about whether the write landed. Times come from the caller.
+type Store interface {
+	Jobs
+	Tasks
+	Reaping
+	Items
+	Replies
+	Feed
+	Budgets
+	Limits
+}
+
+// Jobs keeps the jobs' rows.
+type Jobs interface {
+	// Submit puts job and split, each only if absent, in one transaction, and returns the job that stands.
+	// created says that it was this one. Repeating it is harmless.
+	Submit(ctx context.Context, job Job, split Task) (stands Job, created bool, err error)
+	// Job is a consistent read. ErrNotFound.
+	Job(ctx context.Context, id JobID) (Job, error)
+	// SetJob replaces the row, on condition that epoch and status are still those of seen; otherwise it returns the
+	// row that stands and ErrFenced. Repeating a SetJob that landed is recognised: no error.
+	SetJob(ctx context.Context, seen, next Job) (Job, error)
+	// Jobs lists a tenant's jobs, newest first; "" is the first and the last cursor.
+	Jobs(ctx context.Context, tenant, cursor string, limit int) (jobs []Job, next string, err error)
+}
+
+// Tasks is the claim protocol: one compare-and-swap of one row each.
+type Tasks interface {
+	// PutTasks puts each row only if absent, at most MaxWrite of them. Rows that could not be tried are returned.
+	PutTasks(ctx context.Context, rows []Task) (unprocessed []Task, err error)
+	// Task is a consistent read. ErrNotFound.
+	Task(ctx context.Context, ref Ref) (Task, error)
+	// Tasks is one page of a job's rows in order of their ids, read consistently; "" is the first and last cursor.
+	Tasks(ctx context.Context, job JobID, cursor string) (rows []Task, next string, err error)
+
+	// Claim: the row exists, is pending, ready, at the generation seen, under the cap, and may be claimed in company.
+	// Sets status, worker, claim id, times; generation = seen + 1; attempts + 1; rings and answers 0.
+	Claim(ctx context.Context, w ClaimWrite) (Task, error)
+	// Renew: the claim is mine, and the new expiry is later than the one stored; allowed never goes back nor over
+	// max_tries. Sets expiry, stage, answers, allowed.
+	Renew(ctx context.Context, w RenewWrite) (Task, error)
+	// Checkpoint: the claim is mine and stage - 1 is the last accepted. Accepts the stage with this generation's body;
+	// attempts 1, losses 0; allowed never goes back.
+	Checkpoint(ctx context.Context, w CheckpointWrite) (Task, error)
+	// End: the claim is mine. Sets status, attempts, deferrals, losses, allowed, ready_at, due_at, ended_by, reason.
+	End(ctx context.Context, w EndWrite) (Task, error)
+	// Redrive is a transaction: the task is still as seen (abandoned, or done with failed cells; same generation) and
+	// so is the job (status, epoch). ErrFenced if not, ErrConflict to try again.
+	Redrive(ctx context.Context, w RedriveWrite) (Task, Job, error)
+}
+
+// Reaping is what moves rows that nobody works on.
+type Reaping interface {
+	// Due is one page of the rows of a shard whose due_at is not after now. It may lag behind the rows.
+	Due(ctx context.Context, shard int, now Instant, cursor string) (rows []Task, next string, err error)
+	// Expire: generation and accepted stage are those seen, the row is claimed, and [Task.Expirable] holds of the row
+	// itself. Sets what End sets.
+	Expire(ctx context.Context, w ExpireWrite) (Task, error)
+	// Ring: the row is pending, with the generation, rings and due_at seen. Sets ring + 1, rings + 1, due_at.
+	// Count 0 sets rings to 0 instead (the job holds too many claims: no fault of the row).
+	Ring(ctx context.Context, w RingWrite) (Task, error)
+	// Postpone: status, generation, rings and due_at are those seen. Sets due_at alone.
+	Postpone(ctx context.Context, seen Task, due Instant) (Task, error)
+	// Unpark: the row is parked, with the generation, rings and due_at seen. Sets pending, ready and due now, rings 0.
+	Unpark(ctx context.Context, seen Task, now Instant) (Task, error)
+	// Close: the row is pending or parked as seen, with its generation, rings and due_at. Ends it.
+	Close(ctx context.Context, w CloseWrite) (Task, error)
+	// Buried: the row is abandoned, at this generation. Marks that its dead letter was sent; it leaves the due index.
+	Buried(ctx context.Context, ref Ref, generation int64) error
+}
+
+// ClaimWrite asks for a claim.
+type ClaimWrite struct {
+	Ref
+	Seen        int64  // the generation to claim from
+	MaxAttempts int    // of the worker's policy as it is now: a lower cap stops old rows by itself
+	Worker      string // unique to the process
+	ClaimID     string // random
+	Alone       bool   // the worker holds no other claim
+	Now         Instant
+	Expires     Instant
+	Due         Instant
+}
+
+// RenewWrite keeps a claim.
+type RenewWrite struct {
+	Fence
+	Expires Instant
+	Stage   int
+	StageAt Instant
+	Answers int // new since the claim
+	Allowed int // tries allowed so far, an absolute number
+}
+
+// CheckpointWrite accepts a stage.
+type CheckpointWrite struct {
+	Fence
+	Stage   int
+	Allowed int
+}
+
+// EndWrite ends a claim.
+type EndWrite struct {
+	Fence
+	Verdict
+	EndedBy string
+	Reason  Failure
+	Allowed int // tries really sent are known now: what was not used is given back
+	ReadyAt Instant
+	DueAt   Instant
+}
+
+// ExpireWrite ends somebody else's claim that lapsed.
+type ExpireWrite struct {
+	Seen    Task // as read; Verdict was worked out from it
+	Verdict Verdict
+	Reason  Failure
+	Now     Instant
+	MaxSkew time.Duration
+	Exited  string // a worker of this machine whose exit the caller has waited for
+	ReadyAt Instant
+	DueAt   Instant
+}
+
+// ExpiredBy is the ender of a claim that the reaper expired.
+const ExpiredBy = "expired"
+
+// ClosedBy is the ender of a row that nobody held.
+const ClosedBy = "closed"
+
+// RingWrite says that a message is about to be sent.
+type RingWrite struct {
+	Seen  Task
+	Due   Instant
+	Count int // of rings since the last claim, from now on
+}
+
+// CloseWrite ends a row that nobody holds.
+type CloseWrite struct {
+	Seen   Task
+	Status TaskStatus
+	Reason Failure
+	Due    Instant // for an abandoned row: when the reaper sends its dead letter
+}
+
+// RedriveWrite gives a task attempts back and reopens its job.
+type RedriveWrite struct {
+	Task     Task // as seen
+	Job      Job  // as seen
+	Accepted int  // the last stage that stays accepted
+	Reopened Job  // what the job becomes: epoch + 1, a status that runs, a new deadline
+	MaxTries int  // the raised cap of the task
+	Now      Instant
+}
+
+// Items keeps what belongs to a job beside its rows, by key: manifests, stage bodies, records, journals, results.
+type Items interface {
+	// PutItem stores the item; ErrTooLarge over MaxItem.
+	PutItem(ctx context.Context, job JobID, key string, body []byte) error
+	// PutItemOnce stores the item only if absent and returns the body that stands.
+	PutItemOnce(ctx context.Context, job JobID, key string, body []byte) (stands []byte, err error)
+	// Item is a consistent read. ErrNotFound.
+	Item(ctx context.Context, job JobID, key string) ([]byte, error)
+	// Items is one page of the items whose key begins with prefix, in order; "" is the first and last cursor.
+	Items(ctx context.Context, job JobID, prefix, cursor string) (items []Item, next string, err error)
+}
+
+// Item is a key and its body.
+type Item struct {
+	Key  string
+	Body []byte
+}
+
+// Replies keeps answers that were paid for.
+type Replies interface {
+	// PutReply stores the reply only if absent and returns the one that stands.
+	PutReply(ctx context.Context, r Reply) (stands Reply, err error)
+	// Replies reads at most MaxRead keys. Keys that could not be read now are returned as unprocessed.
+	Replies(ctx context.Context, keys []ReplyKey) (found map[ReplyKey]Reply, unprocessed []ReplyKey, err error)
+}
+
+// Feed is the stream of a job's findings.
+type Feed interface {
+	// PutFindings appends a group, once per (task, stage, generation): repeating it changes nothing.
+	PutFindings(ctx context.Context, g FindingGroup) error
+	// Findings is the groups after a cursor, oldest first. A group never appears behind a cursor that was returned.
+	Findings(ctx context.Context, job JobID, after int64, limit int) (groups []FindingGroup, err error)
+}
+
+// Budgets is a bounded counter of money per job, with what is reserved.
+type Budgets interface {
+	// OpenBudget sets the ceiling only if the job has none.
+	OpenBudget(ctx context.Context, job JobID, ceiling Money) error
+	// RaiseBudget adds to the ceiling, once per epoch.
+	RaiseBudget(ctx context.Context, job JobID, epoch int64, amount Money) error
+	// Reserve takes amount under key: if the key is absent and that much remains. It settles others in the same write.
+	// ErrCeiling if too little remains (Budget then says whether others' reservations are open). A key that is open
+	// with the same amount was our own write: no error.
+	Reserve(ctx context.Context, job JobID, r Reservation, settle ...Reservation) (Budget, error)
+	// Settle closes reservations: if present, the rest (reserved less Amount, the money really spent) is added back.
+	// Settling twice changes nothing.
+	Settle(ctx context.Context, job JobID, settle ...Reservation) (Budget, error)
+	// Budget is a consistent read. ErrNotFound.
+	Budget(ctx context.Context, job JobID) (Budget, error)
+}
+
+// Reservation is money taken before use, by task, generation and stage.
+type Reservation struct {
+	Task       TaskID `json:"task"`
+	Generation int64  `json:"generation"`
+	Stage      int    `json:"stage"`
+	Part       int    `json:"part,omitempty"` // 0, or more for what retries of the same stage took later
+	Amount     Money  `json:"amount"`
+}
+
+// Budget is what remains of a job's money.
+type Budget struct {
+	Ceiling   Money         `json:"ceiling"`
+	Remaining Money         `json:"remaining"` // neither spent nor reserved
+	Spent     Money         `json:"spent"`
+	Open      []Reservation `json:"open"`
+}
+
+// Limits is what all workers share about one model: a limiter in the provider's units (GCRA: one theoretical arrival
+// time), and a breaker.
+type Limits interface {
+	// TakeSlot reserves cost on the model's line: it moves the theoretical arrival time by cost and returns when the
+	// reserved work may start. Nothing is taken if that lies more than Horizon from now: ErrBusy.
+	TakeSlot(ctx context.Context, w SlotWrite) (start Instant, err error)
+	// Refund gives back what was not used, never below now - burst.
+	Refund(ctx context.Context, model string, unused, burst time.Duration, now Instant) error
+	// Penalise lets nothing start before until; it never shortens, and refunds do not move it.
+	Penalise(ctx context.Context, model string, until Instant) error
+	// Strike counts a failure of the model against its breaker. It opens until the time given once two distinct tasks
+	// have struck within the window, or at once if the strike says so.
+	Strike(ctx context.Context, s Strike) (Cooldown, error)
+	// Cooldown is the breaker as it stands; the zero value if it was never struck.
+	Cooldown(ctx context.Context, model string) (Cooldown, error)
+	// CloseBreaker forgets the strikes, after a call succeeded.
+	CloseBreaker(ctx context.Context, model string) error
+}
+
+// SlotWrite asks the limiter for capacity.
+type SlotWrite struct {
+	Model   string
+	Cost    time.Duration // units / rate: how much time of the line it takes
+	Burst   time.Duration // how far the line may lie in the past
+	Horizon time.Duration // how far in the future a start may lie
+	Now     Instant
+}
+
+// Strike is one failure of a model that may be everybody's.
+type Strike struct {
+	Model  string
+	Task   Ref
+	Reason Failure
+	Now    Instant
+	Window time.Duration // strikes of other tasks count for so long
+	Until  Instant       // how long the breaker stays open
+	Open   bool          // one is enough (a stated quota, a configuration error that two tasks need not repeat)
+}
+
+// Cooldown is a model's breaker.
+type Cooldown struct {
+	Until   Instant  `json:"until"` // open until
+	Reason  Failure  `json:"reason,omitzero"`
+	Strikes []string `json:"strikes,omitempty"` // the tasks that struck, within the window
+	Since   Instant  `json:"since,omitempty"`   // the first of them
+}
+
+// IsOpen says that no call may start. After Until one task probes.
+func (c Cooldown) IsOpen(now Instant) bool { return now < c.Until }
+
+// Blobs keeps bodies too large for an item: documents, definitions, results.
+type Blobs interface {
+	// PutBlob stores the body; the same key again replaces it whole or not at all.
+	PutBlob(ctx context.Context, key string, body []byte) error
+	// Blob reads it. ErrNotFound.
+	Blob(ctx context.Context, key string) ([]byte, error)
+}
+
+// Queue is one queue with its dead-letter queue.
+type Queue interface {
+	// Send sends at most MaxBatch messages and returns those that were not taken.
+	Send(ctx context.Context, messages []Message) (failed []Message, err error)
+	// Receive waits until there is something or the wait is over, and returns at most limit deliveries, each
+	// invisible for the queue's visibility timeout.
+	Receive(ctx context.Context, limit int, wait time.Duration) ([]Delivery, error)
+	// Delete removes deliveries; those not removed are returned. An old receipt removes nothing.
+	Delete(ctx context.Context, deliveries []Delivery) (failed []Delivery, err error)
+	// Delay makes a delivery visible again after d, at most 12 hours from its receipt.
+	Delay(ctx context.Context, d Delivery, after time.Duration) error
+	// Bury sends a dead letter.
+	Bury(ctx context.Context, letter DeadLetter) error
+	// DeadLetters is one page of the dead-letter queue, oldest first; reading it changes nothing.
+	DeadLetters(ctx context.Context, cursor string) (letters []DeadLetter, next string, err error)
+	// Depth is how many messages are visible and how many in flight; approximate on AWS.
+	Depth(ctx context.Context) (visible, inFlight int, err error)
+}
+
+// Message says "look at this row".
+type Message struct {
+	Job        JobID  `json:"job"`
+	Task       TaskID `json:"task"`
+	Tenant     string `json:"tenant,omitempty"`
+	Generation int64  `json:"generation"`
+	Ring       int64  `json:"ring"`
+}
+
+// Ref is the row that the message is about.
+func (m Message) Ref() Ref { return Ref{Job: m.Job, ID: m.Task} }
+
+// Delivery is an arrival of a message.
+type Delivery struct {
+	Body     []byte // what arrived, to be decoded with DecodeMessage
+	Receipt  string
+	Receives int
+	SentAt   Instant
+}
+
+// DeadLetter is a message that is not delivered any more, and why. Native ones (moved by the queue itself) have no
+// reason; the row says whether they mean anything.
+type DeadLetter struct {
+	Body     []byte   `json:"body"`
+	Job      JobID    `json:"job,omitempty"`
+	Task     TaskID   `json:"task,omitempty"`
+	Reason   Failure  `json:"reason,omitzero"`
+	Context  []Record `json:"context,omitempty"` // the attempts' records, newest last, as many as fit
+	Receives int      `json:"receives,omitempty"`
+	SentAt   Instant  `json:"sent_at"` // of the first sending: retention counts from it
+	BuriedAt Instant  `json:"buried_at"`
+	Native   bool     `json:"native,omitempty"` // moved by the queue after too many receives
+}

@@ -1,0 +1,133 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Record is what is left of one attempt: how it ended and why, whoever wrote it. An attempt may have two (its worker
+// ended it while the reaper expired it); the row's ended_by names the one that counts.
+type Record struct {
+	Task       TaskID       `json:"task"`
+	Generation int64        `json:"generation"`
+	Attempt    int          `json:"attempt"`            // of the stage, as counted at the claim
+	Ender      string       `json:"ender"`              // the claim id, or "expired", or "closed"
+	Previous   string       `json:"previous,omitempty"` // ended_by of the row when this attempt was claimed
+	Worker     string       `json:"worker"`
+	Stage      int          `json:"stage"`
+	StageName  string       `json:"stage_name,omitempty"`
+	ClaimedAt  Instant      `json:"claimed_at"`
+	EndedAt    Instant      `json:"ended_at"`
+	Outcome    Outcome      `json:"outcome"`
+	Failure    Failure      `json:"failure,omitzero"`
+	Status     TaskStatus   `json:"status"`            // what the row became
+	Counted    bool         `json:"counted"`           // used up one of the attempts
+	Tries      int          `json:"tries"`             // sent
+	Unnamed    int          `json:"unnamed,omitempty"` // tries known by number only: those of a killed worker's last seconds
+	Answers    int          `json:"answers"`           // new ones
+	Cost       Money        `json:"cost"`
+	Usage      Usage        `json:"usage"`
+	Failures   map[Kind]int `json:"failures,omitempty"` // tries that failed, by kind
+}
+
+// Try is one sending of a call.
+type Try struct {
+	Call      string  `json:"call"`
+	Number    int     `json:"n"` // within the attempt, from 1
+	At        Instant `json:"at"`
+	Millis    int64   `json:"ms"`
+	Failure   Failure `json:"failure,omitzero"`
+	Reask     bool    `json:"reask,omitempty"` // the prompt said what was wrong with the answer before
+	Usage     Usage   `json:"usage,omitzero"`
+	Cost      Money   `json:"cost,omitempty"`
+	Unsure    bool    `json:"unsure,omitempty"` // perhaps billed, nobody knows
+	RequestID string  `json:"request_id,omitempty"`
+}
+
+// Journal is one page of an attempt's tries.
+type Journal struct {
+	Task       TaskID `json:"task"`
+	Generation int64  `json:"generation"`
+	Worker     string `json:"worker"`
+	Page       int    `json:"page"`
+	Tries      []Try  `json:"tries"`
+}
+
+// Cancellation records at which stage a task was when its job was cancelled.
+type Cancellation struct {
+	Task   TaskID  `json:"task"`
+	Label  string  `json:"label"` // "cancelled-at-stage-3"
+	Stage  int     `json:"stage"`
+	Saved  int     `json:"saved"` // stages that were accepted before
+	At     Instant `json:"at"`
+	Worker string  `json:"worker,omitempty"`
+	Reason Failure `json:"reason,omitzero"`
+}
+
+// Keys of the items beside a job's rows. Digits are padded so that order is order in time.
+const (
+	ManifestKey  = "manifest"
+	recordInfix  = "#attempt#"
+	cancelledInfix = "#cancelled"
+)
+
+// BodyKey is the item key of a stage's body under a generation.
+func BodyKey(task TaskID, stage int, generation int64) string {
+	return fmt.Sprintf("task#%s#stage#%02d#gen#%06d", task, stage, generation)
+}
+
+// RecordsPrefix is where the records and journals of a task are.
+func RecordsPrefix(task TaskID) string { return fmt.Sprintf("task#%s%s", task, recordInfix) }
+
+// RecordKey is the item key of an attempt's record.
+func RecordKey(task TaskID, generation int64, ender string) string {
+	return fmt.Sprintf("%s%06d#end#%s", RecordsPrefix(task), generation, ender)
+}
+
+// JournalKey is the item key of a page of tries.
+func JournalKey(task TaskID, generation int64, page int) string {
+	return fmt.Sprintf("%s%06d#tries#%04d", RecordsPrefix(task), generation, page)
+}
+
+// CancellationKey is the item key of a task's cancellation.
+func CancellationKey(task TaskID) string { return fmt.Sprintf("task#%s%s", task, cancelledInfix) }
+
+// ResultKey is the blob key of a job's result.
+func ResultKey(job JobID, epoch, generation int64) string {
+	return fmt.Sprintf("result/%s/%04d-%06d.json", job, epoch, generation)
+}
+
+// DocumentKey is the blob key of a text, by the hash of its bytes.
+func DocumentKey(hash string) string { return "document/" + hash + ".txt" }
+
+// SourceKey is the blob key of what was submitted, by the hash of its bytes.
+func SourceKey(hash string) string { return "source/" + hash }
+
+// Encode is the value as an item's body or a message's: JSON.
+func Encode(v any) []byte { return encode(v) }
+
+// Decode reads what Encode wrote; what says which item it was.
+func Decode[T any](body []byte, what string) (T, error) {
+	var v T
+	if err := json.Unmarshal(body, &v); err != nil {
+		return v, fmt.Errorf("decode %s: %w", what, err)
+	}
+	return v, nil
+}
+
+// DecodeMessage reads a message's body: strict, since what is not ours goes to the dead letters.
+func DecodeMessage(body []byte) (Message, error) {
+	m, err := Decode[Message](body, "message")
+	if err != nil {
+		return Message{}, err
+	}
+	switch m.Task.Kind() {
+	case TaskSplit, TaskWork, TaskFinalize:
+	default:
+		return Message{}, fmt.Errorf("decode message: %q names no task", Cut(string(m.Task), 60))
+	}
+	if m.Job == "" || m.Generation < 0 || m.Ring < 0 {
+		return Message{}, fmt.Errorf("decode message: job %q, generation %d, ring %d make no sense", Cut(string(m.Job), 60), m.Generation, m.Ring)
+	}
+	return m, nil
+}
