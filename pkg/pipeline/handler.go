@@ -47,6 +47,8 @@ type Attempt interface {
 type Asker interface {
 	// Ask returns one answer per question, in their order. It returns when nothing is in flight.
 	Ask(ctx context.Context, a Attempt, questions []Question) []Answer
+	// Done settles what the attempt still has reserved. It is called once, when the attempt's work is over.
+	Done(ctx context.Context, a Attempt)
 }
 
 // Question is one call about one chunk.
@@ -61,6 +63,7 @@ type Answer struct {
 	Reply   Reply   // if Failure is none
 	Reused  bool    // the reply was stored before
 	Failure Failure // why there is no reply
+	Defers  bool    // the failure is everybody's (throttled, outage), not this task's: the attempt ends as a deferral
 	Stop    error   // set if the attempt has to end: what MaySend said
 	Tries   int
 	Cost    Money

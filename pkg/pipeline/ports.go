@@ -43,6 +43,9 @@ type Jobs interface {
 	SetJob(ctx context.Context, seen, next Job) (Job, error)
 	// Jobs lists a tenant's jobs, newest first; "" is the first and the last cursor.
 	Jobs(ctx context.Context, tenant, cursor string, limit int) (jobs []Job, next string, err error)
+	// OpenJobs is one page of the jobs of all tenants that have not ended: the reaper's net under jobs whose last row
+	// ended but whose finalize was never opened. It may lag; "" is the first and the last cursor.
+	OpenJobs(ctx context.Context, cursor string) (jobs []Job, next string, err error)
 }
 
 // Tasks is the claim protocol: one compare-and-swap of one row each.
