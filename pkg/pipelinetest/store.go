@@ -1,0 +1,19 @@
+package pipelinetest
+
+import "testing"
+
+// TestStore holds a store to the promises of the ports and of the claim protocol, one subtest per promise. open may
+// return the same store every time.
+func TestStore(t *testing.T, open func(t *testing.T) Harness) {
+	for _, promise := range promises {
+		t.Run(promise.says, func(t *testing.T) { promise.holds(t, open(t)) })
+	}
+}
+
+// promise is one thing that a store must never break.
+type promise struct {
+	says  string
+	holds func(t *testing.T, h Harness)
+}
+
+var promises []promise
