@@ -39,7 +39,8 @@ type Jobs interface {
 	// Job is a consistent read. ErrNotFound.
 	Job(ctx context.Context, id JobID) (Job, error)
 	// SetJob replaces the row, on condition that epoch and status are still those of seen; otherwise it returns the
-	// row that stands and ErrFenced. Repeating a SetJob that landed is recognised: no error.
+	// row that stands and ErrFenced. Repeating a SetJob that landed is recognised (the row equals next): no error.
+	// ErrNotFound if there is no such row: nothing brings one back.
 	SetJob(ctx context.Context, seen, next Job) (Job, error)
 	// Jobs lists a tenant's jobs, newest first; "" is the first and the last cursor.
 	Jobs(ctx context.Context, tenant, cursor string, limit int) (jobs []Job, next string, err error)
@@ -64,21 +65,24 @@ type Tasks interface {
 	// max_tries. Sets expiry, stage, answers, allowed.
 	Renew(ctx context.Context, w RenewWrite) (Task, error)
 	// Checkpoint: the claim is mine and stage - 1 is the last accepted. Accepts the stage with this generation's body;
-	// attempts 1, losses 0; allowed never goes back.
+	// attempts 1, losses 0; allowed never goes back nor over max_tries.
 	Checkpoint(ctx context.Context, w CheckpointWrite) (Task, error)
-	// End: the claim is mine. Sets status, attempts, deferrals, losses, allowed, ready_at, due_at, ended_by, reason.
+	// End: the claim is mine; allowed may fall, never rise. Sets status, attempts, deferrals, losses, allowed, ready_at,
+	// due_at, ended_by, reason.
 	End(ctx context.Context, w EndWrite) (Task, error)
 	// Redrive is a transaction: the task is still as seen (abandoned, or done with failed cells; same generation) and
-	// so is the job (status, epoch). ErrFenced if not, ErrConflict to try again.
+	// so is the job (status, epoch). ErrFenced if not, ErrConflict to try again. Sets pending, generation + 1; attempts,
+	// deferrals, losses and rings 0; accepted and its bodies, max_tries; ready and due now; not buried.
 	Redrive(ctx context.Context, w RedriveWrite) (Task, Job, error)
 }
 
 // Reaping is what moves rows that nobody works on.
 type Reaping interface {
-	// Due is one page of the rows of a shard whose due_at is not after now. It may lag behind the rows.
+	// Due is one page of the listed rows ([Task.Listed]) of a shard whose due_at is not after now, most overdue first.
+	// It may lag behind the rows.
 	Due(ctx context.Context, shard int, now Instant, cursor string) (rows []Task, next string, err error)
 	// Expire: generation and accepted stage are those seen, the row is claimed, and [Task.Expirable] holds of the row
-	// itself. Sets what End sets.
+	// itself. Sets what End sets but allowed: a lost block counts as sent. Ended by [ExpiredBy].
 	Expire(ctx context.Context, w ExpireWrite) (Task, error)
 	// Ring: the row is pending, with the generation, rings and due_at seen. Sets ring + 1, rings + 1, due_at.
 	// Count 0 sets rings to 0 instead (the job holds too many claims: no fault of the row).
@@ -87,7 +91,8 @@ type Reaping interface {
 	Postpone(ctx context.Context, seen Task, due Instant) (Task, error)
 	// Unpark: the row is parked, with the generation, rings and due_at seen. Sets pending, ready and due now, rings 0.
 	Unpark(ctx context.Context, seen Task, now Instant) (Task, error)
-	// Close: the row is pending or parked as seen, with its generation, rings and due_at. Ends it.
+	// Close: the row is pending or parked as seen, with its generation, rings and due_at. Sets status, reason, due_at;
+	// ended by [ClosedBy].
 	Close(ctx context.Context, w CloseWrite) (Task, error)
 	// Buried: the row is abandoned, at this generation. Marks that its dead letter was sent; it leaves the due index.
 	Buried(ctx context.Context, ref Ref, generation int64) error
@@ -218,8 +223,8 @@ type Budgets interface {
 	// RaiseBudget adds to the ceiling, once per epoch.
 	RaiseBudget(ctx context.Context, job JobID, epoch int64, amount Money) error
 	// Reserve takes amount under key: if the key is absent and that much remains. It settles others in the same write.
-	// ErrCeiling if too little remains (Budget then says whether others' reservations are open). A key that is open
-	// with the same amount was our own write: no error.
+	// ErrCeiling if too little remains, others settled (Budget then says whether others' reservations are open); then
+	// nothing is settled either. A key that is open with the same amount was our own write: no error.
 	Reserve(ctx context.Context, job JobID, r Reservation, settle ...Reservation) (Budget, error)
 	// Settle closes reservations: if present, the rest (reserved less Amount, the money really spent) is added back.
 	// Settling twice changes nothing.
@@ -249,20 +254,27 @@ type Budget struct {
 // time), and a breaker.
 type Limits interface {
 	// TakeSlot reserves cost on the model's line: it moves the theoretical arrival time by cost and returns when the
-	// reserved work may start. Nothing is taken if that lies more than Horizon from now: ErrBusy.
+	// reserved work may start. Nothing is taken if that lies more than Horizon from now: ErrBusy. In milliseconds, cost
+	// rounded up: line = the latest of the stored line, now - burst and the penalty; start = the later of line and now;
+	// stored line = line + cost.
 	TakeSlot(ctx context.Context, w SlotWrite) (start Instant, err error)
 	// Refund gives back what was not used, never below now - burst.
 	Refund(ctx context.Context, model string, unused, burst time.Duration, now Instant) error
 	// Penalise lets nothing start before until; it never shortens, and refunds do not move it.
 	Penalise(ctx context.Context, model string, until Instant) error
 	// Strike counts a failure of the model against its breaker. It opens until the time given once two distinct tasks
-	// have struck within the window, or at once if the strike says so.
+	// have struck within the window, or at once if the strike says so; it never shortens. The reason is that of the
+	// strike that opened it last. The window begins with the first strike; one later than the window begins another.
+	// At most [MaxStrikes] tasks are named.
 	Strike(ctx context.Context, s Strike) (Cooldown, error)
 	// Cooldown is the breaker as it stands; the zero value if it was never struck.
 	Cooldown(ctx context.Context, model string) (Cooldown, error)
 	// CloseBreaker forgets the strikes, after a call succeeded.
 	CloseBreaker(ctx context.Context, model string) error
 }
+
+// MaxStrikes is how many tasks a breaker's row names.
+const MaxStrikes = 10
 
 // SlotWrite asks the limiter for capacity.
 type SlotWrite struct {
