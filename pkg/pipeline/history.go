@@ -1,0 +1,119 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Items of a job that Submit and Start write.
+const (
+	ModelKey = "model" // the ModelInfo that the job is priced with
+	PlanKey  = "plan"  // the Plan that was shown and is enforced
+)
+
+// History is what is left of a task's attempts.
+type History struct {
+	Records  []Record  // every one, in order of generation
+	Journals []Journal // in order of generation and page
+}
+
+// ReadHistory reads all records and journals of a task.
+func ReadHistory(ctx context.Context, items Items, ref Ref) (History, error) {
+	all, err := AllItems(ctx, items, ref.Job, RecordsPrefix(ref.ID))
+	if err != nil {
+		return History{}, fmt.Errorf("read the attempts of %s: %w", ref, err)
+	}
+	var h History
+	for _, item := range all {
+		switch {
+		case strings.Contains(item.Key, "#end#"):
+			r, err := Decode[Record](item.Body, item.Key)
+			if err != nil {
+				return History{}, err
+			}
+			h.Records = append(h.Records, r)
+		case strings.Contains(item.Key, "#tries#"):
+			j, err := Decode[Journal](item.Body, item.Key)
+			if err != nil {
+				return History{}, err
+			}
+			h.Journals = append(h.Journals, j)
+		}
+	}
+	return h, nil
+}
+
+// Counting is one record per attempt, oldest first: of two enders' records of one attempt the one that the next
+// record's previous, or the row's ended_by, names. Where neither names one (a row closed by nobody's claim), the
+// worker's own comes before the reaper's, because it knows more.
+func (t Task) Counting(records []Record) []Record {
+	sorted := slices.Clone(records)
+	slices.SortStableFunc(sorted, func(a, b Record) int {
+		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(rankOfEnder(a), rankOfEnder(b)), cmp.Compare(a.Ender, b.Ender))
+	})
+	var counting []Record
+	for i := 0; i < len(sorted); {
+		j := i
+		for j < len(sorted) && sorted[j].Generation == sorted[i].Generation {
+			j++
+		}
+		names := t.EndedBy
+		if j < len(sorted) {
+			names = sorted[j].Previous
+		}
+		counts := sorted[i]
+		for _, r := range sorted[i:j] {
+			if r.Ender == names {
+				counts = r
+			}
+		}
+		counting = append(counting, counts)
+		i = j
+	}
+	return counting
+}
+
+func rankOfEnder(r Record) int {
+	switch r.Ender {
+	case ExpiredBy:
+		return 1
+	case ClosedBy:
+		return 2
+	}
+	return 0
+}
+
+// AllItems is every item whose key begins with prefix.
+func AllItems(ctx context.Context, items Items, job JobID, prefix string) ([]Item, error) {
+	var all []Item
+	for cursor := ""; ; {
+		page, next, err := items.Items(ctx, job, prefix, cursor)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if next == "" {
+			return all, nil
+		}
+		cursor = next
+	}
+}
+
+// AllTasks is every row of a job, in order of their ids.
+func AllTasks(ctx context.Context, tasks Tasks, job JobID) ([]Task, error) {
+	var all []Task
+	for cursor := ""; ; {
+		page, next, err := tasks.Tasks(ctx, job, cursor)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if next == "" {
+			return all, nil
+		}
+		cursor = next
+	}
+}
