@@ -66,8 +66,8 @@ type Cancellation struct {
 
 // Keys of the items beside a job's rows. Digits are padded so that order is order in time.
 const (
-	ManifestKey  = "manifest"
-	recordInfix  = "#attempt#"
+	ManifestKey    = "manifest"
+	recordInfix    = "#attempt#"
 	cancelledInfix = "#cancelled"
 )
 
@@ -130,4 +130,13 @@ func DecodeMessage(body []byte) (Message, error) {
 		return Message{}, fmt.Errorf("decode message: job %q, generation %d, ring %d make no sense", Cut(string(m.Job), 60), m.Generation, m.Ring)
 	}
 	return m, nil
+}
+
+// NewCancellation is the record that a task was cancelled at the stage after its last accepted one.
+func NewCancellation(row Task, worker string, reason Failure, now Instant) Cancellation {
+	stage := min(row.Accepted+1, max(1, row.Stages))
+	return Cancellation{
+		Task: row.ID, Label: fmt.Sprintf("cancelled-at-stage-%d", stage), Stage: stage, Saved: row.Accepted,
+		At: now, Worker: worker, Reason: reason,
+	}
 }

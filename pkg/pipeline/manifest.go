@@ -1,0 +1,55 @@
+package pipeline
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+)
+
+// plainManifest is how large a manifest is stored as plain JSON; a larger one is compressed, so that one of many
+// thousand chunks fits an item.
+const plainManifest = 100 << 10
+
+// Encode is the manifest as it is stored under ManifestKey.
+func (m Manifest) Encode() []byte {
+	plain := encode(m)
+	if len(plain) <= plainManifest {
+		return plain
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(plain); err != nil {
+		panic(fmt.Sprintf("compress a manifest in memory: %v", err)) // a Buffer takes everything
+	}
+	if err := w.Close(); err != nil {
+		panic(fmt.Sprintf("compress a manifest in memory: %v", err))
+	}
+	return packed.Bytes()
+}
+
+// DecodeManifest reads what Encode wrote.
+func DecodeManifest(body []byte) (Manifest, error) {
+	if bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
+		r, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return Manifest{}, fmt.Errorf("decode manifest: %w", err)
+		}
+		if body, err = io.ReadAll(io.LimitReader(r, 64<<20)); err != nil {
+			return Manifest{}, fmt.Errorf("decode manifest: %w", err)
+		}
+	}
+	return Decode[Manifest](body, "manifest")
+}
+
+// ReadManifest is the manifest that stands. ErrNotFound before there is one.
+func ReadManifest(ctx context.Context, items interface {
+	Item(ctx context.Context, job JobID, key string) ([]byte, error)
+}, job JobID) (Manifest, error) {
+	body, err := items.Item(ctx, job, ManifestKey)
+	if err != nil {
+		return Manifest{}, fmt.Errorf("read the manifest of %s: %w", job, err)
+	}
+	return DecodeManifest(body)
+}

@@ -1,0 +1,56 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// replyRounds bounds how often keys that a batch read did not process are read again.
+const replyRounds = 6
+
+// ReadReplies reads any number of keys, in batches, and fetches the texts that were too large for an item. Keys that
+// are not stored are absent; so is one whose text has gone.
+func ReadReplies(ctx context.Context, replies Replies, blobs Blobs, clock Clock, keys []ReplyKey) (map[ReplyKey]Reply, error) {
+	all := make(map[ReplyKey]Reply, len(keys))
+	waiting := distinct(keys)
+	for round := 0; len(waiting) > 0; round++ {
+		if round > len(keys)/MaxRead+replyRounds {
+			return nil, fmt.Errorf("read %d replies: %w: they stay unprocessed", len(waiting), ErrBusy)
+		}
+		n := min(len(waiting), MaxRead)
+		found, unprocessed, err := replies.Replies(ctx, waiting[:n])
+		if err != nil {
+			return nil, fmt.Errorf("read %d replies: %w", n, err)
+		}
+		for key, reply := range found {
+			if reply.Blob != "" {
+				body, err := blobs.Blob(ctx, reply.Blob)
+				if err != nil {
+					continue // to be asked again: the body has gone
+				}
+				reply.Text = string(body)
+			}
+			all[key] = reply
+		}
+		waiting = append(waiting[n:], unprocessed...)
+		if len(unprocessed) > 0 {
+			if err := clock.Sleep(ctx, 50*time.Millisecond); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+func distinct(keys []ReplyKey) []ReplyKey {
+	seen := make(map[ReplyKey]bool, len(keys))
+	var once []ReplyKey
+	for _, key := range keys {
+		if !seen[key] {
+			seen[key] = true
+			once = append(once, key)
+		}
+	}
+	return once
+}

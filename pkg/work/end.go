@@ -1,0 +1,154 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"holdfast/pkg/pipeline"
+)
+
+// attempt works on a claimed task and ends the claim. Ending and bookkeeping go on when the work was dropped: a
+// shutdown takes the time of a few writes.
+func (w *Worker) attempt(ctx context.Context, source int, d pipeline.Delivery, c *claimed) {
+	keep := context.WithoutCancel(ctx)
+	r, leave, err := w.jobs.follow(keep, c.Job)
+	if err != nil {
+		w.cfg.Log.WarnContext(ctx, "read of the job failed", "task", c.Ref.String(), "error", err)
+		r = &reading{changed: make(chan struct{})} // never fresh: nothing is sent
+		leave = func() {}
+	}
+	defer leave()
+	a := newAttempt(w, c, r, w.jobs.drain)
+	w.cfg.Observe(Event{What: "claim", Job: c.Job, Task: c.ID, Worker: w.cfg.Worker, N: c.Attempts})
+	var e pipeline.Ending
+	switch stop := jobStops(a.Job(), c.ID.Kind(), w.clock.Now()); {
+	case errors.Is(err, pipeline.ErrNotFound):
+		e = ending(pipeline.Fail(pipeline.Cancelled, "its job does not exist"))
+	case err != nil:
+		e = ending(pipeline.Fail(pipeline.StoreFault, "read the job: %v", err))
+	case stop != nil:
+		a.halt(stop)
+		e = a.stopEnding(stop)
+	default:
+		e = a.run(ctx)
+	}
+	w.end(keep, source, d, a, e)
+}
+
+// end writes the attempt's record, then ends the claim, then sees to what follows.
+func (w *Worker) end(ctx context.Context, source int, d pipeline.Delivery, a *attempt, e pipeline.Ending) {
+	now := w.clock.Now()
+	c := a.Claim()
+	a.mu.Lock()
+	answers, used := a.answers, a.used
+	a.mu.Unlock()
+	standing := pipeline.StandingOf(c.Task, a.Job().Deadline)
+	standing.Answers = answers
+	v := pipeline.Next(w.cfg.Policy, standing, e, now, w.cfg.Jitter())
+	row, err := w.writeEnd(ctx, a, e, v, used, now)
+	log := w.cfg.Log.With("task", c.Ref.String(), "generation", c.Generation)
+	if err != nil {
+		// The reaper expires the claim and ends it by the same rule; what was answered is kept.
+		log.WarnContext(ctx, "end failed", "outcome", e.Outcome, "error", err)
+		if !errors.Is(err, pipeline.ErrFenced) {
+			w.delay(ctx, source, d, w.cfg.Policy.ClaimTTL)
+		}
+		return
+	}
+	log.InfoContext(ctx, "attempt ended", "outcome", e.Outcome, "status", row.Status, "kind", e.Failure.Kind)
+	w.cfg.Observe(Event{What: "end", Job: c.Job, Task: c.ID, Worker: w.cfg.Worker, Status: row.Status, Outcome: e.Outcome, Kind: e.Failure.Kind})
+	w.after(ctx, source, d, row, v, e)
+}
+
+// writeEnd puts journal and record, then the row. An End whose answer was lost is recognised by ended_by.
+func (w *Worker) writeEnd(ctx context.Context, a *attempt, e pipeline.Ending, v pipeline.Verdict, used int, now pipeline.Instant) (pipeline.Task, error) {
+	c := a.Claim()
+	if err := w.persist(ctx, func() error { return a.flush(ctx) }); err != nil {
+		return pipeline.Task{}, err
+	}
+	record := a.record(e, v, now)
+	key := pipeline.RecordKey(c.ID, c.Generation, c.ClaimID)
+	if err := w.putItem(ctx, c.Job, key, record); err != nil {
+		return pipeline.Task{}, fmt.Errorf("write the record of %s: %w", c.Ref, err)
+	}
+	if v.Status == pipeline.TaskCancelled {
+		if err := w.putItem(ctx, c.Job, pipeline.CancellationKey(c.ID), a.cancellation(e, now)); err != nil {
+			return pipeline.Task{}, fmt.Errorf("write the cancellation of %s: %w", c.Ref, err)
+		}
+	}
+	write := pipeline.EndWrite{
+		Fence: c.Fence(), Verdict: v, EndedBy: c.ClaimID, Reason: e.Failure, Allowed: used,
+		ReadyAt: now.Add(v.Wait), DueAt: v.DueAt(w.cfg.Policy, now),
+	}
+	var row pipeline.Task
+	err := w.persist(ctx, func() error {
+		var err error
+		row, err = w.cfg.Store.End(ctx, write)
+		if old, refused := pipeline.Old(err); refused && old != nil && old.Generation == c.Generation && old.EndedBy == c.ClaimID {
+			row, err = *old, nil
+		}
+		return err
+	})
+	return row, err
+}
+
+func (w *Worker) putItem(ctx context.Context, job pipeline.JobID, key string, v any) error {
+	return w.persist(ctx, func() error { return w.cfg.Store.PutItem(ctx, job, key, pipeline.Encode(v)) })
+}
+
+// record is what is left of the attempt.
+func (a *attempt) record(e pipeline.Ending, v pipeline.Verdict, now pipeline.Instant) pipeline.Record {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	j := a.journal
+	return pipeline.Record{
+		Task: a.claim.ID, Generation: a.claim.Generation, Attempt: a.claim.Attempts, Ender: a.claim.ClaimID,
+		Previous: a.claim.EndedBy, Worker: a.w.cfg.Worker, Stage: a.stage, ClaimedAt: a.claim.ClaimedAt, EndedAt: now,
+		Outcome: e.Outcome, Failure: e.Failure, Status: v.Status, Counted: v.Counted,
+		Tries: j.tries, Answers: a.answers, Cost: j.cost, Usage: j.usage, Failures: j.failures,
+	}
+}
+
+func (a *attempt) cancellation(e pipeline.Ending, now pipeline.Instant) pipeline.Cancellation {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return pipeline.NewCancellation(a.claim.Task, a.w.cfg.Worker, e.Failure, now)
+}
+
+// after sees to what follows an end: dead letter, finalize, and the delivery.
+func (w *Worker) after(ctx context.Context, source int, d pipeline.Delivery, row pipeline.Task, v pipeline.Verdict, e pipeline.Ending) {
+	log := w.cfg.Log.With("task", row.Ref.String())
+	switch {
+	case row.Status == pipeline.TaskAbandoned:
+		log.WarnContext(ctx, "task abandoned", "attempt", row.Attempts, "kind", row.Reason.Kind, "cause", row.Reason.Cause)
+		if err := w.cfg.Reaper.Bury(ctx, row); err != nil && !errors.Is(err, pipeline.ErrFenced) {
+			log.WarnContext(ctx, "dead letter failed; the reaper sends it", "error", err)
+		}
+	case row.Status == pipeline.TaskPending && v.Counted:
+		w.delay(ctx, source, d, row.ReadyAt.Sub(w.clock.Now()))
+		return
+	case row.Status == pipeline.TaskPending && e.Failure.Kind == pipeline.Shutdown:
+		// Ready at once: rung before this worker exits, so that nobody waits for the reaper.
+		if err := w.ring(ctx, source, row); err != nil {
+			log.WarnContext(ctx, "ring failed; the reaper rings", "error", err)
+		}
+	}
+	if row.Status.Ended() && row.ID.Kind() != pipeline.TaskFinalize {
+		if err := w.cfg.Opener.MaybeFinalize(ctx, row.Job); err != nil {
+			log.WarnContext(ctx, "opening of finalize failed; the reaper does it", "error", err)
+		}
+	}
+	w.delete(ctx, source, d)
+}
+
+// ring says so in the row, then sends the message.
+func (w *Worker) ring(ctx context.Context, source int, row pipeline.Task) error {
+	due := w.clock.Now().Add(w.cfg.Policy.RingWait(row.Rings))
+	rung, err := w.cfg.Store.Ring(ctx, pipeline.RingWrite{Seen: row, Due: due, Count: row.Rings + 1})
+	if err != nil {
+		return err
+	}
+	_, err = w.cfg.Sources[source].Queue.Send(ctx, []pipeline.Message{rung.Message()})
+	return err
+}

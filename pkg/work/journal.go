@@ -1,0 +1,65 @@
+package work
+
+import (
+	"context"
+	"fmt"
+
+	"holdfast/pkg/pipeline"
+)
+
+// journalPage is how many tries one item of the journal holds at most: far below the limit of an item.
+const journalPage = 250
+
+// journal gathers an attempt's tries until they are written, and their sums for the attempt's record.
+type journal struct {
+	task       pipeline.TaskID
+	generation int64
+	worker     string
+	pages      int
+	waiting    []pipeline.Try
+
+	tries    int
+	cost     pipeline.Money
+	usage    pipeline.Usage
+	failures map[pipeline.Kind]int
+}
+
+func (j *journal) add(t pipeline.Try) {
+	j.waiting = append(j.waiting, t)
+	j.tries++
+	j.cost += t.Cost
+	j.usage.Input += t.Usage.Input
+	j.usage.Output += t.Usage.Output
+	j.usage.CacheRead += t.Usage.CacheRead
+	j.usage.CacheWrite += t.Usage.CacheWrite
+	if !t.Failure.None() {
+		if j.failures == nil {
+			j.failures = map[pipeline.Kind]int{}
+		}
+		j.failures[t.Failure.Kind]++
+	}
+}
+
+// flush writes the tries that wait. A page that could not be written waits for the next flush.
+func (a *attempt) flush(ctx context.Context) error {
+	for {
+		a.mu.Lock()
+		n := min(len(a.journal.waiting), journalPage)
+		page := pipeline.Journal{
+			Task: a.journal.task, Generation: a.journal.generation, Worker: a.journal.worker,
+			Page: a.journal.pages, Tries: a.journal.waiting[:n:n],
+		}
+		a.mu.Unlock()
+		if n == 0 {
+			return nil
+		}
+		key := pipeline.JournalKey(page.Task, page.Generation, page.Page)
+		if err := a.w.cfg.Store.PutItem(ctx, a.claim.Job, key, pipeline.Encode(page)); err != nil {
+			return fmt.Errorf("write the journal of %s: %w", a.claim.Ref, err)
+		}
+		a.mu.Lock()
+		a.journal.waiting = a.journal.waiting[n:]
+		a.journal.pages++
+		a.mu.Unlock()
+	}
+}

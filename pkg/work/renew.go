@@ -1,0 +1,87 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast/pkg/pipeline"
+)
+
+// keep renews the claim until ctx is done, and flushes the journal so that a kill costs at most RenewEvery of it.
+// It stops when the attempt makes no progress: a claim is kept by work, not by being alive.
+func (a *attempt) keep(ctx context.Context) {
+	p, clock := a.w.cfg.Policy, a.w.clock
+	wait := p.RenewEvery
+	for clock.Sleep(ctx, wait) == nil {
+		a.mu.Lock()
+		idle, own := clock.Mono()-a.progress, a.mono-clock.Mono()
+		a.mu.Unlock()
+		if idle >= p.StallTimeout {
+			a.halt(pipeline.ErrStalled)
+			return
+		}
+		if own <= 0 {
+			a.halt(pipeline.ErrClaimLost)
+			return
+		}
+		err := errors.Join(a.flush(ctx), a.renew(ctx))
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, pipeline.ErrFenced):
+			return
+		case err != nil: // the claim's own clock ends it if this goes on
+			a.w.cfg.Log.WarnContext(ctx, "renewal failed", "task", a.claim.Ref.String(), "error", err)
+			wait = p.RenewEvery / 5
+		default:
+			wait = p.RenewEvery
+		}
+	}
+}
+
+func (a *attempt) renew(ctx context.Context) error {
+	a.renewal.Lock()
+	defer a.renewal.Unlock()
+	a.mu.Lock()
+	allowed := a.claim.Allowed
+	a.mu.Unlock()
+	return a.renewTo(ctx, allowed)
+}
+
+// renewTo renews the claim and sets the tries allowed. The caller holds a.renewal.
+func (a *attempt) renewTo(ctx context.Context, allowed int) error {
+	p, clock := a.w.cfg.Policy, a.w.clock
+	now, began := clock.Now(), clock.Mono()
+	a.mu.Lock()
+	write := pipeline.RenewWrite{
+		Fence: a.claim.Fence(), Expires: max(now.Add(p.ClaimTTL), a.wall+1),
+		Stage: a.stage, StageAt: a.stageAt, Answers: a.answers, Allowed: allowed,
+	}
+	a.mu.Unlock()
+	err := a.w.persist(ctx, func() error {
+		_, err := a.w.cfg.Store.Renew(ctx, write)
+		return err
+	})
+	old, refused := pipeline.Old(err)
+	switch {
+	case err == nil:
+		a.extend(write.Expires, began+p.ClaimTTL, allowed)
+		return nil
+	case refused && old != nil && old.Status == pipeline.TaskClaimed && old.Generation == write.Generation && old.ClaimID == write.ClaimID && old.Allowed >= allowed:
+		// Our own first copy got there. It lasts until the earlier of the expiry shown and our own reckoning.
+		a.extend(min(old.ExpiresAt, write.Expires), began+p.ClaimTTL, old.Allowed)
+		return nil
+	case refused:
+		a.halt(pipeline.ErrClaimLost)
+	}
+	return fmt.Errorf("renew %s: %w", a.claim.Ref, err)
+}
+
+func (a *attempt) extend(wall pipeline.Instant, mono time.Duration, allowed int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wall, a.mono, a.claim.Allowed = wall, mono, allowed
+	a.claim.ExpiresAt = wall
+}
