@@ -1,0 +1,109 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"holdfast/pkg/pipeline"
+)
+
+// Cancel stops a job for good: workers see it and stop sending, rows that nobody holds are ended here, each with its
+// cancellation, and those of dead workers by the reaper. Cancelling again finishes what an earlier Cancel left undone.
+func (s *Submitter) Cancel(ctx context.Context, id pipeline.JobID, reason string) (pipeline.Job, error) {
+	if reason == "" {
+		reason = "cancelled by a person"
+	}
+	job, err := s.change(ctx, id, "cancel", func(job pipeline.Job) (pipeline.Job, error) {
+		switch job.Status {
+		case pipeline.JobCancelling, pipeline.JobCancelled:
+		case pipeline.JobPlanned, pipeline.JobRunning, pipeline.JobPaused:
+			job.Status, job.CancelledAt = pipeline.JobCancelling, s.cfg.Clock.Now()
+			job.Reason = pipeline.Fail(pipeline.Cancelled, "%s", reason)
+		default:
+			return job, stands(job, "there is nothing left to cancel")
+		}
+		return job, nil
+	})
+	if err != nil || job.Status == pipeline.JobCancelled {
+		return job, err
+	}
+	if err := s.closeRows(ctx, job); err != nil {
+		return job, fmt.Errorf("cancel job %s: no call starts any more, and the reaper will end its rows: %w", id, err)
+	}
+	return job, nil
+}
+
+func (s *Submitter) closeRows(ctx context.Context, job pipeline.Job) error {
+	rows, err := pipeline.AllTasks(ctx, s.cfg.Store, job.ID)
+	if err != nil {
+		return fmt.Errorf("read its rows: %w", err)
+	}
+	for _, row := range rows {
+		if row.ID.Kind() == pipeline.TaskFinalize {
+			continue
+		}
+		if err := s.closeRow(ctx, job, row); err != nil {
+			return err
+		}
+	}
+	if s.cfg.Opener == nil {
+		return nil
+	}
+	return s.cfg.Opener.MaybeFinalize(ctx, job.ID)
+}
+
+// closeRow ends a row that nobody holds. A row that somebody holds, or claims meanwhile, is its worker's to end.
+func (s *Submitter) closeRow(ctx context.Context, job pipeline.Job, row pipeline.Task) error {
+	for range moves {
+		if row.Status != pipeline.TaskPending && row.Status != pipeline.TaskParked {
+			return nil
+		}
+		if err := s.record(ctx, job, row); err != nil {
+			return err
+		}
+		_, err := s.cfg.Store.Close(ctx, closing(job, row))
+		if err == nil {
+			return nil
+		}
+		old, refused := pipeline.Old(err)
+		switch {
+		case refused && old == nil:
+			return nil
+		case refused:
+			row = *old
+		case errors.Is(err, pipeline.ErrBusy), errors.Is(err, pipeline.ErrConflict):
+			if err := s.cfg.Clock.Sleep(ctx, s.cfg.Policy.JobPoll); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("end %s: %w", row.Ref, err)
+		}
+	}
+	return nil // it keeps moving: the reaper ends it
+}
+
+// closing ends a row as cancelled; finished work is done, whatever came after.
+func closing(job pipeline.Job, row pipeline.Task) pipeline.CloseWrite {
+	w := pipeline.CloseWrite{Seen: row, Status: pipeline.TaskCancelled, Reason: job.Reason}
+	if row.Accepted >= row.Stages {
+		w.Status, w.Reason = pipeline.TaskDone, pipeline.Failure{}
+	}
+	return w
+}
+
+// record says at which stage the row stopped. Put only once: a worker that was there knows better.
+func (s *Submitter) record(ctx context.Context, job pipeline.Job, row pipeline.Task) error {
+	if row.Accepted >= row.Stages {
+		return nil
+	}
+	stage := row.Accepted + 1
+	c := pipeline.Cancellation{
+		Task: row.ID, Label: fmt.Sprintf("cancelled-at-stage-%d", stage), Stage: stage, Saved: row.Accepted,
+		At: s.cfg.Clock.Now(), Reason: job.Reason,
+	}
+	if _, err := s.cfg.Store.PutItemOnce(ctx, job.ID, pipeline.CancellationKey(row.ID), pipeline.Encode(c)); err != nil {
+		return fmt.Errorf("record at which stage %s stopped: %w", row.Ref, err)
+	}
+	return nil
+}
