@@ -27,6 +27,9 @@ type Attempt interface {
 	// or the claim may have expired. Its error is one of ErrCancelled, ErrPaused, ErrDraining, ErrClaimLost,
 	// ErrTimedOut, ErrStalled, ErrTriesUsed, or a store's.
 	MaySend(ctx context.Context) error
+	// Stopped is closed once MaySend would refuse for good; Stop says why.
+	Stopped() <-chan struct{}
+	Stop() error
 	// Unsent gives back a try that MaySend took and that was not sent, or was free.
 	Unsent()
 	// Record puts a try into the journal.

@@ -120,3 +120,23 @@ type Reply struct {
 	Worker   string   `json:"worker"`
 	At       Instant  `json:"at"`
 }
+
+// reaskRoom bounds what a re-ask adds to a prompt, in bytes.
+const reaskRoom = 2 * MaxDetail
+
+// Reask is the prompt that says what was wrong with the last answer. It is made from the first prompt, so it does not
+// grow with every re-ask.
+func Reask(prompt, wrong string) string {
+	return prompt + "\n\nYour last answer could not be used: " + Cut(wrong, reaskRoom/2) +
+		"\nAnswer again, with one JSON value that follows the schema and nothing else."
+}
+
+// TryCost is the most that one try of a request costs, as far as it can be known before: estimated input and all of
+// max_tokens.
+func TryCost(m ModelInfo, r Request) Money { return m.Price.Of(r.InputTokens(), r.MaxTokens) }
+
+// DearestTry is the most that any try of a first request costs: a re-ask adds to its input, a truncated answer is
+// asked for again with twice the room.
+func DearestTry(m ModelInfo, r Request) Money {
+	return m.Price.Of(r.InputTokens()+reaskRoom, min(2*r.MaxTokens, max(m.MaxOutput, r.MaxTokens)))
+}

@@ -104,7 +104,11 @@ func (a *attempt) halt(why error) {
 	}
 }
 
-func (a *attempt) halted() error {
+// Stopped is closed once MaySend refuses for good.
+func (a *attempt) Stopped() <-chan struct{} { return a.stopped }
+
+// Stop is why MaySend refuses for good; nil if it does not.
+func (a *attempt) Stop() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stop
@@ -177,7 +181,7 @@ func (a *attempt) readyNow() error {
 	if lapsed {
 		a.halt(pipeline.ErrClaimLost)
 	}
-	if err := a.halted(); err != nil {
+	if err := a.Stop(); err != nil {
 		return err
 	}
 	if mono-began >= p.JobFresh {

@@ -74,10 +74,10 @@ func (a *attempt) dropper(ctx context.Context, drop context.CancelCauseFunc) {
 		}
 		break
 	}
-	if !errors.Is(a.halted(), pipeline.ErrCancelled) && a.sleepUnlessCancelled(ctx) != nil {
+	if !errors.Is(a.Stop(), pipeline.ErrCancelled) && a.sleepUnlessCancelled(ctx) != nil {
 		return
 	}
-	drop(a.halted())
+	drop(a.Stop())
 }
 
 // sleepUnlessCancelled waits for the time of one call, or until the job is cancelled.

@@ -1,0 +1,195 @@
+// Package call asks one call: a stored reply if there is one, else the model, in tries (tier one), and stores what
+// comes back before it is used.
+//
+// It may decide: whether a call is tried again in this attempt, what an answer is worth, when the model's breaker is
+// struck. It may not send a try that [pipeline.Attempt.MaySend] did not allow right before, and it ends no task.
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"holdfast/pkg/pipeline"
+)
+
+// Config is all that a Caller needs.
+type Config struct {
+	Model    pipeline.Model
+	Replies  pipeline.Replies
+	Blobs    pipeline.Blobs
+	Budgets  pipeline.Budgets
+	Limits   pipeline.Limits
+	Reviewer pipeline.Reviewer
+	// Definition is what a job is pinned to.
+	Definition func(ctx context.Context, job pipeline.Job) (pipeline.Definition, error)
+	Clock      pipeline.Clock
+	Policy     pipeline.Policy
+	InFlight   int // tries at once, of this process
+	Jitter     func() float64
+	Observe    func(answer pipeline.Answer, q pipeline.Question) // told of every answer, for progress; may be nil
+}
+
+// Caller asks questions. It implements [pipeline.Asker].
+type Caller struct {
+	cfg    Config
+	info   pipeline.ModelInfo
+	slots  chan struct{} // a try in flight holds one; waiting for a retry holds none
+	door   *door
+	purses purses
+
+	mu      sync.Mutex
+	flights map[pipeline.ReplyKey]chan struct{} // keys that this process is asking now
+}
+
+// New is a Caller.
+func New(cfg Config) *Caller {
+	if cfg.Jitter == nil {
+		cfg.Jitter = rand.Float64
+	}
+	if cfg.Observe == nil {
+		cfg.Observe = func(pipeline.Answer, pipeline.Question) {}
+	}
+	c := &Caller{cfg: cfg, info: cfg.Model.Info(), flights: map[pipeline.ReplyKey]chan struct{}{}}
+	c.slots = make(chan struct{}, max(1, cfg.InFlight))
+	c.door = &door{limits: cfg.Limits, clock: cfg.Clock, info: c.info}
+	c.purses.open = map[pipeline.Fence]*purse{}
+	return c
+}
+
+// Ask returns one answer per question, in their order, once nothing is in flight any more.
+func (c *Caller) Ask(ctx context.Context, a pipeline.Attempt, questions []pipeline.Question) []pipeline.Answer {
+	answers := make([]pipeline.Answer, len(questions))
+	open, err := c.stored(ctx, a, questions, answers)
+	if err != nil {
+		return c.all(answers, open, pipeline.Fail(pipeline.StoreFault, "read the stored replies: %v", err), 0)
+	}
+	if len(open) == 0 {
+		return answers
+	}
+	if closed, wait := c.door.closed(ctx); closed != nil {
+		return c.all(answers, open, *closed, wait)
+	}
+	definition, err := c.cfg.Definition(ctx, a.Job())
+	if err != nil {
+		return c.all(answers, open, pipeline.Fail(pipeline.StoreFault, "read the definition: %v", err), 0)
+	}
+	purse, err := c.openPurse(ctx, a, questions, open)
+	if err != nil {
+		return c.noMoney(answers, open, err)
+	}
+	var group pipeline.Group
+	for _, i := range open {
+		if err := c.seat(ctx, a); err != nil {
+			answers[i] = pipeline.Answer{Stop: err}
+			continue
+		}
+		group.Go(func() {
+			t := &asking{c: c, a: a, q: questions[i], d: definition, purse: purse, seated: true}
+			answers[i] = t.ask(ctx)
+			t.unseat()
+			c.cfg.Observe(answers[i], questions[i])
+		})
+	}
+	group.Wait()
+	return answers
+}
+
+// stored fills in the answers whose replies are stored and returns the numbers of the others.
+func (c *Caller) stored(ctx context.Context, a pipeline.Attempt, questions []pipeline.Question, answers []pipeline.Answer) (open []int, err error) {
+	job := a.Job()
+	keys := make([]pipeline.ReplyKey, len(questions))
+	for i := range questions {
+		open = append(open, i)
+		keys[i] = pipeline.KeyOf(job.Tenant, job.Model, job.Sample, questions[i].Request)
+		questions[i].Request.Key = keys[i]
+	}
+	found, err := pipeline.ReadReplies(ctx, c.cfg.Replies, c.cfg.Blobs, c.cfg.Clock, keys)
+	if err != nil {
+		return open, err
+	}
+	open = open[:0]
+	for i, key := range keys {
+		reply, ok := found[key]
+		if !ok {
+			open = append(open, i)
+			continue
+		}
+		answers[i] = pipeline.Answer{Reply: reply, Reused: true}
+		c.cfg.Observe(answers[i], questions[i])
+	}
+	return open, nil
+}
+
+// all gives the same failure, which is everybody's, to all open questions.
+func (c *Caller) all(answers []pipeline.Answer, open []int, f pipeline.Failure, wait time.Duration) []pipeline.Answer {
+	for _, i := range open {
+		answers[i] = pipeline.Answer{Failure: f, Defers: true, Wait: wait}
+	}
+	return answers
+}
+
+// seat waits for a free slot, or for the reason why there is no more use in waiting.
+func (c *Caller) seat(ctx context.Context, a pipeline.Attempt) error {
+	select {
+	case c.slots <- struct{}{}:
+		return nil
+	case <-a.Stopped():
+		return a.Stop()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// store keeps an answer before it is used; the loser of a race uses the winner's.
+func (c *Caller) store(ctx context.Context, r pipeline.Reply) (pipeline.Reply, error) {
+	keep := context.WithoutCancel(ctx) // it was paid for
+	if len(r.Text) > inlineReply {
+		r.Blob = "reply/" + string(r.Key)
+		if err := c.cfg.Blobs.PutBlob(keep, r.Blob, []byte(r.Text)); err != nil {
+			return r, fmt.Errorf("store the reply's text: %w", err)
+		}
+	}
+	item := r
+	if r.Blob != "" {
+		item.Text = ""
+	}
+	var err error
+	for n := range storeTries {
+		var stands pipeline.Reply
+		if stands, err = c.cfg.Replies.PutReply(keep, item); err == nil {
+			return c.whole(keep, stands, r)
+		}
+		if !errors.Is(err, pipeline.ErrBusy) {
+			break
+		}
+		if sleep := c.cfg.Clock.Sleep(keep, 100*time.Millisecond<<n); sleep != nil {
+			break
+		}
+	}
+	return r, fmt.Errorf("store the reply: %w", err)
+}
+
+// whole is the reply that stands with its text; ours has it already.
+func (c *Caller) whole(ctx context.Context, stands, ours pipeline.Reply) (pipeline.Reply, error) {
+	if stands.Blob == "" {
+		return stands, nil
+	}
+	if stands.Blob == ours.Blob && stands.Worker == ours.Worker && stands.At == ours.At {
+		return ours, nil
+	}
+	body, err := c.cfg.Blobs.Blob(ctx, stands.Blob)
+	if err != nil {
+		return ours, nil // its body has gone: ours is as good
+	}
+	stands.Text = string(body)
+	return stands, nil
+}
+
+const (
+	inlineReply = 300 << 10 // a longer text goes to the blobs
+	storeTries  = 6         // of one write, while the store is busy
+)

@@ -1,0 +1,131 @@
+package call
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"holdfast/pkg/pipeline"
+)
+
+// The limiter's and the breaker's numbers.
+const (
+	burst         = 10 * time.Second // of the limiter: how far its line may lie in the past
+	horizon       = 20 * time.Second // how far in the future a start may lie
+	throttlePause = 2 * time.Second  // after a throttle that states no time
+	strikeWindow  = time.Minute      // strikes of two tasks within it open the breaker
+	openTime      = 30 * time.Second // how long it stays open when the failure states no time
+)
+
+// door is what stands between a process and a model: the shared limiter and the shared breaker.
+type door struct {
+	limits pipeline.Limits
+	clock  pipeline.Clock
+	info   pipeline.ModelInfo
+	struck atomic.Bool  // this process has struck the breaker since a call last worked
+	until  atomic.Int64 // the breaker is open until then, as this process last heard
+}
+
+// openFor is how long the breaker stays open, as this process last heard.
+func (d *door) openFor() time.Duration {
+	return max(0, pipeline.Instant(d.until.Load()).Sub(d.clock.Now()))
+}
+
+// closed says why no call may start now, and for how long; nil if the breaker is closed.
+func (d *door) closed(ctx context.Context) (*pipeline.Failure, time.Duration) {
+	cooldown, err := d.limits.Cooldown(ctx, d.info.ID())
+	now := d.clock.Now()
+	if err != nil || !cooldown.IsOpen(now) {
+		return nil, 0 // an unreadable breaker stops nobody: the calls themselves tell
+	}
+	f := pipeline.Fail(pipeline.Busy, "no calls to %s until %s: %s", d.info.Name, cooldown.Until, cooldown.Reason)
+	return &f, cooldown.Until.Sub(now)
+}
+
+// Wait waits until the model's breaker is closed: pollers do so before they receive.
+func (c *Caller) Wait(ctx context.Context) error {
+	for {
+		closed, wait := c.door.closed(ctx)
+		if closed == nil {
+			return context.Cause(ctx)
+		}
+		if err := c.cfg.Clock.Sleep(ctx, min(wait, openTime)); err != nil {
+			return err
+		}
+	}
+}
+
+// slot is capacity taken from the limiter.
+type slot struct {
+	d     *door
+	units int
+}
+
+// admit takes a request's units from the limiter and waits until its turn. Models without a quota have none.
+func (d *door) admit(ctx context.Context, r pipeline.Request) (slot, error) {
+	if d.info.TokensPerMinute <= 0 {
+		return slot{}, nil
+	}
+	s := slot{d, r.InputTokens() + r.MaxTokens}
+	start, err := d.limits.TakeSlot(ctx, pipeline.SlotWrite{
+		Model: d.info.ID(), Cost: d.time(s.units), Burst: burst, Horizon: horizon, Now: d.clock.Now(),
+	})
+	if err != nil {
+		return slot{}, err
+	}
+	if wait := start.Sub(d.clock.Now()); wait > 0 {
+		if err := d.clock.Sleep(ctx, wait); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// time is how much of the limiter's line so many units take.
+func (d *door) time(units int) time.Duration {
+	return time.Duration(float64(units) / float64(d.info.TokensPerMinute) * float64(time.Minute))
+}
+
+// refund gives back what was reserved and not used.
+func (s slot) refund(ctx context.Context, used int) {
+	if s.d == nil || used >= s.units {
+		return
+	}
+	_ = s.d.limits.Refund(context.WithoutCancel(ctx), s.d.info.ID(), s.d.time(s.units-used), burst, s.d.clock.Now()) // lost capacity, no harm
+}
+
+// throttled tells everybody to wait.
+func (d *door) throttled(ctx context.Context, after time.Duration) {
+	if d.info.TokensPerMinute <= 0 && after == 0 {
+		return // nothing is shared: the call's own backoff is enough
+	}
+	if after == 0 {
+		after = throttlePause
+	}
+	_ = d.limits.Penalise(ctx, d.info.ID(), d.clock.Now().Add(after)) // those who do not hear of it are told by the model
+}
+
+// strike tells the breaker of a failure that may be everybody's, and returns how long it is open now; 0 if it is not.
+func (d *door) strike(ctx context.Context, task pipeline.Ref, f pipeline.Failure, after time.Duration) time.Duration {
+	now := d.clock.Now()
+	d.struck.Store(true)
+	cooldown, err := d.limits.Strike(ctx, pipeline.Strike{
+		Model: d.info.ID(), Task: task, Reason: f, Now: now, Window: strikeWindow,
+		Until: now.Add(max(after, openTime)), Open: f.Kind == pipeline.Quota,
+	})
+	if err != nil || !cooldown.IsOpen(now) {
+		return 0
+	}
+	d.until.Store(int64(cooldown.Until))
+	return cooldown.Until.Sub(now)
+}
+
+// works forgets the strikes after a call that worked.
+func (d *door) works(ctx context.Context) {
+	if d.struck.Swap(false) {
+		d.until.Store(0)
+		_ = d.limits.CloseBreaker(ctx, d.info.ID()) // it closes by itself at its time
+	}
+}
+
+func backoff(n int) time.Duration { return 50 * time.Millisecond << n }

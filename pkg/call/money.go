@@ -1,0 +1,184 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"holdfast/pkg/pipeline"
+)
+
+// purses are the reservations of attempts: one stage's is settled in the write that reserves the next one's.
+type purses struct {
+	mu   sync.Mutex
+	open map[pipeline.Fence]*purse
+}
+
+// purse is what one attempt has reserved for one stage. A try takes its dearest price and gives the rest back; what
+// is left pays for retries, and only when it is empty another part is reserved.
+type purse struct {
+	c     *Caller
+	job   pipeline.JobID
+	mu    sync.Mutex
+	open  []pipeline.Reservation // with Amount reserved
+	free  pipeline.Money
+	spent pipeline.Money
+	topUp sync.Mutex
+}
+
+// openPurse reserves the dearest price of one try of each open question, and settles the stage before.
+func (c *Caller) openPurse(ctx context.Context, a pipeline.Attempt, questions []pipeline.Question, open []int) (*purse, error) {
+	claim := a.Claim()
+	var need pipeline.Money
+	for _, i := range open {
+		need += pipeline.TryCost(c.info, questions[i].Request)
+	}
+	c.purses.mu.Lock()
+	before := c.purses.open[claim.Fence()]
+	c.purses.mu.Unlock()
+	p := &purse{c: c, job: claim.Job}
+	part := pipeline.Reservation{Task: claim.ID, Generation: claim.Generation, Stage: claim.Accepted + 1, Amount: need}
+	if err := p.reserve(ctx, part, before.settlement()...); err != nil {
+		return nil, err
+	}
+	c.purses.mu.Lock()
+	c.purses.open[claim.Fence()] = p
+	c.purses.mu.Unlock()
+	return p, nil
+}
+
+// reserve takes a part, the same again while the store is busy: a reservation is recognised by its key.
+func (p *purse) reserve(ctx context.Context, part pipeline.Reservation, settle ...pipeline.Reservation) error {
+	var err error
+	for n := range storeTries {
+		var budget pipeline.Budget
+		budget, err = p.c.cfg.Budgets.Reserve(ctx, p.job, part, settle...)
+		switch {
+		case err == nil:
+			p.mu.Lock()
+			p.open = append(p.open, part)
+			p.free += part.Amount
+			p.mu.Unlock()
+			return nil
+		case errors.Is(err, pipeline.ErrCeiling):
+			return p.tooLittle(part, budget, len(settle), err)
+		case !errors.Is(err, pipeline.ErrBusy):
+			return err
+		}
+		if sleep := p.c.cfg.Clock.Sleep(ctx, backoff(n)); sleep != nil {
+			return sleep
+		}
+	}
+	return err
+}
+
+// tooLittle tells money that others have reserved, and may give back, from a ceiling that was reached.
+func (p *purse) tooLittle(part pipeline.Reservation, budget pipeline.Budget, settling int, err error) error {
+	p.mu.Lock()
+	own := len(p.open) + settling
+	p.mu.Unlock()
+	if len(budget.Open) > own {
+		return fmt.Errorf("%s are needed, %s remain, and %d others have money reserved: %w", part.Amount, budget.Remaining, len(budget.Open)-own, pipeline.ErrBusy)
+	}
+	return fmt.Errorf("%w: %s of %s remain, the next tries need %s", err, budget.Remaining, budget.Ceiling, part.Amount)
+}
+
+// take takes the dearest price of a try, reserving another part when the purse is empty.
+func (p *purse) take(ctx context.Context, amount pipeline.Money) error {
+	p.topUp.Lock()
+	defer p.topUp.Unlock()
+	p.mu.Lock()
+	if p.free >= amount {
+		p.free -= amount
+		p.mu.Unlock()
+		return nil
+	}
+	part := p.open[len(p.open)-1]
+	p.mu.Unlock()
+	part.Part++
+	part.Amount = 4 * amount
+	if err := p.reserve(ctx, part); err != nil {
+		part.Amount = amount // the last of the money
+		if err := p.reserve(ctx, part); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free -= amount
+	return nil
+}
+
+// give ends what take began: the try really cost spent.
+func (p *purse) give(taken, spent pipeline.Money) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free += taken - spent
+	p.spent += spent
+}
+
+// settlement is the purse's reservations with what was really spent, spread over them.
+func (p *purse) settlement() []pipeline.Reservation {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var settle []pipeline.Reservation
+	left := p.spent
+	for i, part := range p.open {
+		spent := min(left, part.Amount)
+		if i == len(p.open)-1 {
+			spent = left // a provider may count more tokens than were estimated
+		}
+		left -= spent
+		part.Amount = spent
+		settle = append(settle, part)
+	}
+	return settle
+}
+
+// Done settles what the attempt's last stage has reserved.
+func (c *Caller) Done(ctx context.Context, a pipeline.Attempt) {
+	fence := a.Claim().Fence()
+	c.purses.mu.Lock()
+	p := c.purses.open[fence]
+	delete(c.purses.open, fence)
+	c.purses.mu.Unlock()
+	if p == nil {
+		return
+	}
+	keep := context.WithoutCancel(ctx)
+	settle := p.settlement()
+	for n := range storeTries {
+		if _, err := c.cfg.Budgets.Settle(keep, p.job, settle...); err == nil || !errors.Is(err, pipeline.ErrBusy) {
+			return // what stays open is settled by the reaper, as fully spent
+		}
+		if c.cfg.Clock.Sleep(keep, backoff(n)) != nil {
+			return
+		}
+	}
+}
+
+// noMoney: everybody's while others may give some back, the end of the task's spending otherwise.
+func (c *Caller) noMoney(answers []pipeline.Answer, open []int, err error) []pipeline.Answer {
+	if errors.Is(err, pipeline.ErrCeiling) {
+		for _, i := range open {
+			answers[i] = pipeline.Answer{Stop: err}
+		}
+		return answers
+	}
+	return c.all(answers, open, moneyFailure(err), 0)
+}
+
+func (t *asking) noMoney(err error) result {
+	if errors.Is(err, pipeline.ErrCeiling) {
+		return stop(err)
+	}
+	return finished(pipeline.Answer{Failure: moneyFailure(err), Defers: true})
+}
+
+func moneyFailure(err error) pipeline.Failure {
+	return pipeline.Fail(pipeline.Busy, "no money could be reserved: %v", err)
+}

@@ -1,0 +1,336 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"holdfast/pkg/pipeline"
+)
+
+// errCallTimeout is the cause of a try that took too long.
+var errCallTimeout = errors.New("no answer within the call's time")
+
+// asking is one question on its way through tier one.
+type asking struct {
+	c      *Caller
+	a      pipeline.Attempt
+	q      pipeline.Question
+	d      pipeline.Definition
+	purse  *purse
+	seated bool
+
+	n       int           // tries sent
+	waited  time.Duration // between tries
+	reasks  int
+	grown   bool // max_tokens was raised once
+	cost    pipeline.Money
+	request pipeline.Request
+}
+
+// ask tries until there is an answer, a failure that more tries cannot help, or a reason to stop.
+func (t *asking) ask(ctx context.Context) pipeline.Answer {
+	reply, release, err := t.flight(ctx)
+	if reply != nil || err != nil {
+		return pipeline.Answer{Reply: deref(reply), Reused: reply != nil, Stop: err}
+	}
+	defer release()
+	t.request = t.q.Request
+	for {
+		result := t.try(ctx)
+		if result.done {
+			result.answer.Tries, result.answer.Cost = t.n, t.cost
+			return result.answer
+		}
+		if err := t.pause(ctx, result.wait); err != nil {
+			return pipeline.Answer{Stop: err, Tries: t.n, Cost: t.cost}
+		}
+	}
+}
+
+// result is what one try led to: the call's answer, or another try after a wait.
+type result struct {
+	done   bool
+	answer pipeline.Answer
+	wait   time.Duration
+}
+
+func finished(answer pipeline.Answer) result { return result{done: true, answer: answer} }
+func stop(err error) result                  { return finished(pipeline.Answer{Stop: err}) }
+
+// try sends the request once, as the last thing after every wait.
+func (t *asking) try(ctx context.Context) result {
+	if wait := t.c.door.openFor(); wait > 0 {
+		return finished(pipeline.Answer{Failure: pipeline.Fail(pipeline.Busy, "the breaker of %s is open", t.c.info.Name), Defers: true, Wait: wait})
+	}
+	most := pipeline.TryCost(t.c.info, t.request)
+	if err := t.purse.take(ctx, most); err != nil {
+		return t.noMoney(err)
+	}
+	slot, err := t.c.door.admit(ctx, t.request)
+	if err != nil {
+		t.purse.give(most, 0)
+		return t.busy(err)
+	}
+	if err := t.a.MaySend(ctx); err != nil {
+		t.purse.give(most, 0)
+		slot.refund(ctx, 0)
+		return stop(err)
+	}
+	t.n++
+	try, sent := t.send(ctx)
+	slot.refund(ctx, try.Usage.Input+try.Usage.Output)
+	if try.Failure.Kind.Free() {
+		t.a.Unsent()
+	}
+	if try.Unsure {
+		try.Cost = most
+	}
+	t.purse.give(most, try.Cost)
+	t.cost += try.Cost
+	r := t.judge(ctx, &try, sent)
+	t.a.Record(try)
+	return r
+}
+
+// sent is what came back from one Complete.
+type sent struct {
+	response pipeline.Response
+	failure  pipeline.Failure
+	usage    pipeline.Usage
+	after    time.Duration // what the provider asked for
+}
+
+// send is one Complete under the call's time. The try says what came of it as far as the transport goes.
+func (t *asking) send(ctx context.Context) (pipeline.Try, sent) {
+	clock := t.c.cfg.Clock
+	try := pipeline.Try{Call: t.q.Call.ID, Number: t.n, At: clock.Now(), Reask: t.reasks > 0}
+	began := clock.Mono()
+	timed, cancel := clock.WithTimeout(ctx, t.c.cfg.Policy.CallTimeout, errCallTimeout)
+	defer cancel()
+	response, err := t.c.cfg.Model.Complete(timed, t.request)
+	s := sent{response: response, usage: response.Usage}
+	if err != nil {
+		s = failureOf(timed, err, t.c.cfg.Policy.CallTimeout)
+	}
+	try.Millis = (clock.Mono() - began).Milliseconds()
+	try.RequestID, try.Usage, try.Failure = response.RequestID, s.usage, s.failure
+	try.Cost = t.c.info.Price.Of(try.Usage.Input, try.Usage.Output)
+	switch s.failure.Kind {
+	case pipeline.Ambiguous, pipeline.Cancelled, pipeline.Shutdown:
+		try.Unsure = true
+	}
+	return try, s
+}
+
+// failureOf is the failure behind a Complete that returned an error.
+func failureOf(ctx context.Context, err error, timeout time.Duration) sent {
+	var failed *pipeline.ModelError
+	cause := context.Cause(ctx)
+	switch {
+	case errors.As(err, &failed):
+		return sent{failure: failed.Failure, usage: failed.Usage, after: max(0, failed.RetryAfter)}
+	case errors.Is(cause, errCallTimeout):
+		return sent{failure: pipeline.Fail(pipeline.Ambiguous, "no answer within %v", timeout)}
+	case errors.Is(cause, pipeline.ErrCancelled):
+		return sent{failure: pipeline.Fail(pipeline.Cancelled, "aborted: the job was cancelled")}
+	case cause != nil:
+		return sent{failure: pipeline.Fail(pipeline.Shutdown, "aborted: %v", cause)}
+	}
+	return sent{failure: pipeline.Fail(pipeline.Ambiguous, "%v", err)}
+}
+
+// judge decides what a try means for its call. It may set the try's failure: an answer can be worth nothing.
+func (t *asking) judge(ctx context.Context, try *pipeline.Try, s sent) result {
+	if !s.failure.None() {
+		return t.failed(ctx, s)
+	}
+	switch s.response.Stop {
+	case pipeline.StopMaxTokens:
+		try.Failure = pipeline.Fail(pipeline.Truncated, "the answer was cut at %d tokens", t.request.MaxTokens)
+		return t.truncated(try.Failure)
+	case pipeline.StopRefused:
+		try.Failure = pipeline.Fail(pipeline.Refused, "the model refused to answer")
+		return finished(pipeline.Answer{Failure: try.Failure})
+	}
+	clean, repaired, err := t.c.cfg.Reviewer.Check(t.d, t.q.Call, s.response.Text)
+	if err != nil {
+		try.Failure = pipeline.Fail(pipeline.Malformed, "%v", err)
+		return t.malformed(try.Failure)
+	}
+	reply, err := t.c.store(ctx, pipeline.Reply{
+		Key: t.q.Request.Key, Text: clean, Model: t.c.info.ID(), Usage: s.usage, Cost: try.Cost, Repaired: repaired,
+		Job: t.a.Claim().Job, Task: t.a.Claim().ID, Call: t.q.Call.ID, Worker: t.a.Worker(), At: t.c.cfg.Clock.Now(),
+	})
+	if err != nil {
+		return finished(pipeline.Answer{Failure: pipeline.Fail(pipeline.StoreFault, "%v", err), Defers: true})
+	}
+	t.a.Answered()
+	t.c.door.works(ctx)
+	return finished(pipeline.Answer{Reply: reply})
+}
+
+// failed decides about a try that brought no answer.
+func (t *asking) failed(ctx context.Context, s sent) result {
+	f, after := s.failure, s.after
+	switch {
+	case f.Kind == pipeline.Cancelled:
+		return stop(pipeline.ErrCancelled)
+	case f.Kind == pipeline.Shutdown:
+		return stop(stopCause(ctx))
+	case f.Kind == pipeline.Throttled:
+		t.c.door.throttled(ctx, after)
+	case f.Kind == pipeline.Quota, f.Kind == pipeline.Rejected:
+		wait := t.c.door.strike(ctx, t.a.Claim().Ref, f, after)
+		return finished(pipeline.Answer{Failure: f, Defers: true, Wait: wait})
+	}
+	if f.Kind.Retryable() && t.n < t.c.cfg.Policy.MaxTries {
+		wait := max(t.c.cfg.Policy.TryWait(t.n, t.c.cfg.Jitter()), spread(after, t.c.cfg.Jitter()))
+		if t.waited+wait <= t.c.cfg.Policy.RetryWait {
+			return result{wait: wait}
+		}
+	}
+	answer := pipeline.Answer{Failure: f, Wait: after, Defers: f.Kind.Deferred()}
+	if f.Kind == pipeline.Unavailable {
+		wait := t.c.door.strike(ctx, t.a.Claim().Ref, f, after)
+		answer.Defers, answer.Wait = wait > 0, max(wait, after)
+	}
+	return finished(answer)
+}
+
+// truncated asks once more with twice the room, never the same request again.
+func (t *asking) truncated(f pipeline.Failure) result {
+	room := min(2*t.q.Request.MaxTokens, t.c.info.MaxOutput)
+	if t.grown || room <= t.request.MaxTokens || t.n >= t.c.cfg.Policy.MaxTries {
+		return finished(pipeline.Answer{Failure: f})
+	}
+	t.grown, t.request.MaxTokens = true, room
+	return result{}
+}
+
+// malformed asks again and says what was wrong. The request is made from the first one, so it never grows twice.
+func (t *asking) malformed(f pipeline.Failure) result {
+	if t.reasks >= t.c.cfg.Policy.MaxReasks || t.n >= t.c.cfg.Policy.MaxTries {
+		return finished(pipeline.Answer{Failure: f})
+	}
+	t.reasks++
+	t.request.Prompt = pipeline.Reask(t.q.Request.Prompt, f.Cause)
+	return result{}
+}
+
+// pause waits without holding a slot.
+func (t *asking) pause(ctx context.Context, wait time.Duration) error {
+	if wait > 0 {
+		t.unseat()
+		t.waited += wait
+		if err := t.sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+	if t.seated {
+		return nil
+	}
+	if err := t.c.seat(ctx, t.a); err != nil {
+		return err
+	}
+	t.seated = true
+	return nil
+}
+
+// sleep waits, but not for an attempt that was stopped.
+func (t *asking) sleep(ctx context.Context, wait time.Duration) error {
+	awake, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group pipeline.Group
+	group.Go(func() {
+		select {
+		case <-t.a.Stopped():
+			cancel()
+		case <-awake.Done():
+		}
+	})
+	err := t.c.cfg.Clock.Sleep(awake, wait)
+	cancel()
+	group.Wait()
+	if stopped := t.a.Stop(); stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+func (t *asking) unseat() {
+	if t.seated {
+		<-t.c.slots
+		t.seated = false
+	}
+}
+
+// busy is a limiter without room: through no fault of the task.
+func (t *asking) busy(err error) result {
+	if cause := t.a.Stop(); cause != nil {
+		return stop(cause)
+	}
+	return finished(pipeline.Answer{Failure: pipeline.Fail(pipeline.Busy, "%v", err), Defers: true})
+}
+
+func stopCause(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return pipeline.ErrDraining
+}
+
+// spread lengthens a wait that many were told at once by up to a fifth: nobody comes early, not all together.
+func spread(wait time.Duration, jitter float64) time.Duration {
+	return wait + time.Duration(jitter*float64(wait)/5)
+}
+
+// flight waits, without a slot, for the same key that this process is asking already: then its reply is stored, or it
+// failed and this question asks itself.
+func (t *asking) flight(ctx context.Context) (reply *pipeline.Reply, release func(), err error) {
+	c, key := t.c, t.q.Request.Key
+	for {
+		mine, other := c.join(key)
+		if other == nil {
+			if err := t.pause(ctx, 0); err != nil {
+				mine()
+				return nil, nil, err
+			}
+			return nil, mine, nil
+		}
+		t.unseat()
+		select {
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		case <-other:
+		}
+		found, err := pipeline.ReadReplies(ctx, c.cfg.Replies, c.cfg.Blobs, c.cfg.Clock, []pipeline.ReplyKey{key})
+		if stored, ok := found[key]; err == nil && ok {
+			return &stored, nil, nil
+		}
+	}
+}
+
+// join makes the caller the one that asks key, until it calls leave; or returns what closes when the other is done.
+func (c *Caller) join(key pipeline.ReplyKey) (leave func(), other <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if flying, found := c.flights[key]; found {
+		return nil, flying
+	}
+	mine := make(chan struct{})
+	c.flights[key] = mine
+	return func() {
+		c.mu.Lock()
+		delete(c.flights, key)
+		c.mu.Unlock()
+		close(mine)
+	}, nil
+}
+
+func deref(r *pipeline.Reply) pipeline.Reply {
+	if r == nil {
+		return pipeline.Reply{}
+	}
+	return *r
+}
