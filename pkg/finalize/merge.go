@@ -1,0 +1,166 @@
+package finalize
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"holdfast/pkg/pipeline"
+)
+
+// Merge is the findings that stay, of the bodies that were accepted: an answered call's stand for those of the calls
+// that it replaces; of several about one category in one place the gravest and surest stays and names the others; what
+// the whole document lacks is said once. Gravest first, those without a place in the text last.
+func Merge(d pipeline.Definition, job pipeline.Job, m pipeline.Manifest, bodies []pipeline.StageBody) []pipeline.Finding {
+	standing := replaced(d, bodies)
+	slices.SortStableFunc(standing, byWeight)
+	var kept []pipeline.Finding
+	for _, f := range standing {
+		if i := slices.IndexFunc(kept, func(k pipeline.Finding) bool { return same(k, f) }); i >= 0 {
+			kept[i] = contribute(kept[i], f)
+			continue
+		}
+		f.State = pipeline.Confirmed
+		kept = append(kept, f)
+	}
+	kept = append(kept, absences(d, job, m, bodies, kept)...)
+	slices.SortStableFunc(kept, byPlace)
+	return kept
+}
+
+// replaced is the findings of the calls that stand: a call that was answered stands for those it replaces, chunk by
+// chunk; one that failed replaces nothing.
+func replaced(d pipeline.Definition, bodies []pipeline.StageBody) []pipeline.Finding {
+	type asked struct {
+		chunk int
+		call  string
+	}
+	gone := map[asked]bool{}
+	for _, body := range bodies {
+		for _, cell := range body.Cells {
+			if cell.State != pipeline.CellAnswered {
+				continue
+			}
+			call, _, _ := d.Find(cell.Call)
+			for _, id := range call.Replaces {
+				gone[asked{body.Chunk, id}] = true
+			}
+		}
+	}
+	var standing []pipeline.Finding
+	for _, body := range bodies {
+		for _, f := range body.Findings {
+			if !gone[asked{body.Chunk, f.Call}] {
+				standing = append(standing, f)
+			}
+		}
+	}
+	return standing
+}
+
+// same says that both findings are about one thing: the same category in overlapping places. Those without a place
+// are the same only if they say the same.
+func same(a, b pipeline.Finding) bool {
+	if a.ID == b.ID {
+		return true
+	}
+	if a.Category != b.Category || a.Grounded() != b.Grounded() {
+		return false
+	}
+	if a.Grounded() {
+		return a.Start < b.End && b.Start < a.End
+	}
+	return a.Match == b.Match && a.Title == b.Title && strings.Join(strings.Fields(a.Quote), " ") == strings.Join(strings.Fields(b.Quote), " ")
+}
+
+func contribute(kept, f pipeline.Finding) pipeline.Finding {
+	contributors := slices.Clone(kept.Contributors)
+	for _, call := range append([]string{f.Call}, f.Contributors...) {
+		if call != kept.Call && !slices.Contains(contributors, call) {
+			contributors = append(contributors, call)
+		}
+	}
+	slices.Sort(contributors)
+	kept.Contributors = contributors
+	return kept
+}
+
+// weight is severity x confidence: what decides which of two findings about one thing stays.
+func weight(f pipeline.Finding) float64 {
+	return float64(len(pipeline.Severities)-f.Severity.Rank()) * f.Confidence
+}
+
+func byWeight(a, b pipeline.Finding) int {
+	return cmp.Or(
+		cmp.Compare(weight(b), weight(a)),
+		cmp.Compare(a.Severity.Rank(), b.Severity.Rank()),
+		cmp.Compare(a.Start, b.Start),
+		cmp.Compare(a.ID, b.ID),
+	)
+}
+
+func byPlace(a, b pipeline.Finding) int {
+	last := func(f pipeline.Finding) int {
+		if f.Match == pipeline.MatchUngrounded {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(
+		cmp.Compare(last(a), last(b)),
+		cmp.Compare(a.Severity.Rank(), b.Severity.Rank()),
+		cmp.Compare(b.Confidence, a.Confidence),
+		cmp.Compare(a.Start, b.Start),
+		cmp.Compare(a.ID, b.ID),
+	)
+}
+
+// absences is one finding for each category that the document has nothing of. It takes an answer from every chunk, none
+// of them as high as the category asks for, and no finding that shows the opposite.
+func absences(d pipeline.Definition, job pipeline.Job, m pipeline.Manifest, bodies []pipeline.StageBody, kept []pipeline.Finding) []pipeline.Finding {
+	var found []pipeline.Finding
+	for _, category := range d.Categories {
+		if category.Absence == nil || category.Presence == "" || len(m.Chunks) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(kept, func(f pipeline.Finding) bool { return f.Category == category.ID && f.Grounded() }) {
+			continue
+		}
+		chunks, highest := judged(category, bodies)
+		if len(chunks) != len(m.Chunks) || highest >= category.PresenceMin {
+			continue
+		}
+		found = append(found, absence(category, job, m, chunks, highest))
+	}
+	return found
+}
+
+// judged is the chunks whose presence call was answered with a value, and the highest of the values.
+func judged(category pipeline.Category, bodies []pipeline.StageBody) (chunks []int, highest float64) {
+	for _, body := range bodies {
+		cell, ok := body.Answered(category.Presence)
+		if !ok || cell.Value == nil {
+			continue
+		}
+		chunks = append(chunks, body.Chunk)
+		highest = max(highest, *cell.Value)
+	}
+	slices.Sort(chunks)
+	return slices.Compact(chunks), highest
+}
+
+func absence(category pipeline.Category, job pipeline.Job, m pipeline.Manifest, chunks []int, highest float64) pipeline.Finding {
+	confidence := 1.0
+	if category.PresenceMin > 0 {
+		confidence = 1 - highest/category.PresenceMin/2 // 1 if nothing came near, one half if something almost did
+	}
+	f := pipeline.Finding{
+		State: pipeline.Confirmed, Category: category.ID, Call: category.Presence,
+		Severity: category.Absence.Severity, Title: category.Absence.Title,
+		Start: -1, End: -1, Match: pipeline.MatchAbsence,
+		Rationale: category.Absence.Rationale, Suggestion: category.Absence.Suggestion,
+		Confidence: confidence, Chunk: -1, Model: job.Model, Chunks: chunks,
+	}
+	f.ID = pipeline.FindingID(m.Document, f)
+	return f
+}

@@ -1,0 +1,196 @@
+package finalize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast/pkg/pipeline"
+)
+
+// OpenerStore is what the opener asks of the store.
+type OpenerStore interface {
+	pipeline.Jobs
+	pipeline.Tasks
+	pipeline.Items
+	pipeline.Reaping
+}
+
+// Opener opens the finalize of a job whose tasks have all ended. Whoever ends a task calls it, and so does the reaper.
+type Opener struct {
+	Store  OpenerStore
+	Queues pipeline.Queues
+	Clock  pipeline.Clock
+	Policy pipeline.Policy
+}
+
+// writeRounds bounds how often what a batch write did not take, or a row that moved, is tried again before it is left
+// to the next call.
+const writeRounds = 5
+
+// MaybeFinalize puts the finalize of the job's epoch and rings it, once every task has ended. A split that ended
+// otherwise than done is closed first. A job whose finalize was given up, or is not through long after the deadline,
+// is failed: never finalized for ever. Repeating it is harmless; on a job that is not so far it is a few reads.
+func (o Opener) MaybeFinalize(ctx context.Context, id pipeline.JobID) error {
+	job, err := o.Store.Job(ctx, id)
+	if err != nil {
+		return fmt.Errorf("open the finalize of job %s: %w", id, err)
+	}
+	if job.Status.Ended() {
+		return nil
+	}
+	if err := o.maybe(ctx, job); err != nil {
+		return fmt.Errorf("open the finalize of job %s: %w", id, err)
+	}
+	return nil
+}
+
+func (o Opener) maybe(ctx context.Context, job pipeline.Job) error {
+	state, ended, err := AllEnded(ctx, o.Store, o.Store, job.ID)
+	if err != nil {
+		return err
+	}
+	if state.Split.Status.Ended() && state.Split.Status != pipeline.TaskDone && !ended {
+		if err := o.closeSplit(ctx, job, state); err != nil {
+			return fmt.Errorf("close its split: %w", err)
+		}
+		if state, ended, err = AllEnded(ctx, o.Store, o.Store, job.ID); err != nil {
+			return err
+		}
+	}
+	if !ended {
+		return nil
+	}
+	row, exists := state.Finalize[pipeline.FinalizeTask(job.Epoch)]
+	switch {
+	case !exists:
+		return o.put(ctx, job)
+	case row.Status == pipeline.TaskAbandoned || row.Status == pipeline.TaskCancelled:
+		return o.fail(ctx, job, fmt.Sprintf("its finalize was given up: %s", row.Reason))
+	case o.tooLate(job):
+		return o.fail(ctx, job, "its finalize was not through long after the job's deadline")
+	}
+	return nil
+}
+
+// put puts the finalize row and rings it. Only its maker rings: the row is due, so a lost bell is the reaper's.
+func (o Opener) put(ctx context.Context, job pipeline.Job) error {
+	now := o.Clock.Now()
+	row := pipeline.Task{
+		Ref:    pipeline.Ref{Job: job.ID, ID: pipeline.FinalizeTask(job.Epoch)},
+		Tenant: job.Tenant, Status: pipeline.TaskPending, Stages: 1,
+		ReadyAt: now, DueAt: now.Add(o.Policy.RenewEvery),
+	}
+	if err := o.putRows(ctx, []pipeline.Task{row}); err != nil {
+		return err
+	}
+	_ = o.Queues.Ring(ctx, row) // lost: the row is due, and the reaper rings
+	return nil
+}
+
+// closeSplit closes a split that will not be done: a manifest of no chunks if there is none, so that a late split adds
+// nothing, else its missing rows as cancelled; and it ends the rows that nobody holds.
+func (o Opener) closeSplit(ctx context.Context, job pipeline.Job, state State) error {
+	reason := closingReason(job, state.Split)
+	body, err := o.Store.PutItemOnce(ctx, job.ID, pipeline.ManifestKey, pipeline.Encode(pipeline.Manifest{Closed: true}))
+	if err != nil {
+		return fmt.Errorf("put a manifest of no chunks: %w", err)
+	}
+	m, err := pipeline.Decode[pipeline.Manifest](body, pipeline.ManifestKey)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errCorrupt, err)
+	}
+	if !state.Known { // a late split may have put rows since: look again
+		if state, _, err = AllEnded(ctx, o.Store, o.Store, job.ID); err != nil {
+			return err
+		}
+	}
+	var absent []pipeline.Task
+	for n := range m.Chunks {
+		if n < len(state.Work) && state.Work[n].ID != "" {
+			continue
+		}
+		absent = append(absent, pipeline.Task{
+			Ref:    pipeline.Ref{Job: job.ID, ID: pipeline.WorkTask(n)},
+			Tenant: job.Tenant, Status: pipeline.TaskCancelled, Stages: 1, Reason: reason,
+		})
+	}
+	if err := o.putRows(ctx, absent); err != nil {
+		return err
+	}
+	for _, row := range state.Work {
+		if err := o.closeRow(ctx, row, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func closingReason(job pipeline.Job, split pipeline.Task) pipeline.Failure {
+	if job.Status == pipeline.JobCancelling && !job.Reason.None() {
+		return job.Reason
+	}
+	return pipeline.Fail(pipeline.Cancelled, "the split of the document is %s: %s", split.Status, split.Reason)
+}
+
+// closeRow ends a row that nobody holds; a claimed one is its worker's or the reaper's to end.
+func (o Opener) closeRow(ctx context.Context, row pipeline.Task, reason pipeline.Failure) error {
+	for range writeRounds {
+		if row.Status != pipeline.TaskPending && row.Status != pipeline.TaskParked {
+			return nil
+		}
+		w := pipeline.CloseWrite{Seen: row, Status: pipeline.TaskCancelled, Reason: reason}
+		if row.Accepted >= row.Stages {
+			w.Status, w.Reason = pipeline.TaskDone, pipeline.Failure{}
+		}
+		_, err := o.Store.Close(ctx, w)
+		old, refused := pipeline.Old(err)
+		switch {
+		case err == nil, refused && old == nil:
+			return nil
+		case !refused:
+			return err
+		}
+		row = *old
+	}
+	return nil
+}
+
+func (o Opener) putRows(ctx context.Context, rows []pipeline.Task) error {
+	for len(rows) > 0 {
+		n := min(len(rows), pipeline.MaxWrite)
+		batch := rows[:n]
+		rows = rows[n:]
+		for round := 0; len(batch) > 0; round++ {
+			if round == writeRounds {
+				return fmt.Errorf("put %d rows: %w", len(batch), pipeline.ErrBusy)
+			}
+			unprocessed, err := o.Store.PutTasks(ctx, batch)
+			if err != nil {
+				return fmt.Errorf("put %d rows: %w", len(batch), err)
+			}
+			batch = unprocessed
+		}
+	}
+	return nil
+}
+
+// tooLate says that the finalize had time for all of its attempts after the deadline, and did not use it.
+func (o Opener) tooLate(job pipeline.Job) bool {
+	grace := time.Duration(o.Policy.MaxAttempts) * (o.Policy.AttemptTimeout + o.Policy.DeferralLimit)
+	now := o.Clock.Now()
+	return job.Expired(now) && now > job.Deadline.Add(grace)
+}
+
+// fail ends the job without a result: nothing could be put together. Fenced means that it moved, and needs no failing.
+func (o Opener) fail(ctx context.Context, job pipeline.Job, why string) error {
+	next := job
+	next.Status, next.EndedAt, next.Reason = pipeline.JobFailed, o.Clock.Now(), pipeline.Fail(pipeline.Exhausted, "%s", why)
+	next.Reason.Detail = job.Reason.Cause // of a cancel, if there was one
+	_, err := o.Store.SetJob(ctx, job, next)
+	if err != nil && !errors.Is(err, pipeline.ErrFenced) {
+		return fmt.Errorf("fail it, since %s: %w", why, err)
+	}
+	return nil
+}
