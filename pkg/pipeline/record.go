@@ -22,7 +22,8 @@ type Record struct {
 	Failure    Failure      `json:"failure,omitzero"`
 	Status     TaskStatus   `json:"status"`            // what the row became
 	Counted    bool         `json:"counted"`           // used up one of the attempts
-	Tries      int          `json:"tries"`             // sent
+	Tries      int          `json:"tries"`             // by name: those in the journal
+	Charged    int          `json:"charged"`           // tries that count against the task's cap: sent, and not free
 	Unnamed    int          `json:"unnamed,omitempty"` // tries known by number only: those of a killed worker's last seconds
 	Answers    int          `json:"answers"`           // new ones
 	Cost       Money        `json:"cost"`
@@ -42,6 +43,27 @@ type Try struct {
 	Cost      Money   `json:"cost,omitempty"`
 	Unsure    bool    `json:"unsure,omitempty"` // perhaps billed, nobody knows
 	RequestID string  `json:"request_id,omitempty"`
+}
+
+// Add adds tries of the journal to the record's sums.
+func (r *Record) Add(tries ...Try) {
+	for _, t := range tries {
+		r.Tries++
+		r.Cost += t.Cost
+		r.Usage.Input += t.Usage.Input
+		r.Usage.Output += t.Usage.Output
+		r.Usage.CacheRead += t.Usage.CacheRead
+		r.Usage.CacheWrite += t.Usage.CacheWrite
+		if !t.Failure.Kind.Free() {
+			r.Charged++
+		}
+		if !t.Failure.None() {
+			if r.Failures == nil {
+				r.Failures = map[Kind]int{}
+			}
+			r.Failures[t.Failure.Kind]++
+		}
+	}
 }
 
 // Journal is one page of an attempt's tries.

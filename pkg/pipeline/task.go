@@ -130,3 +130,7 @@ func (r Ref) DueShard() int {
 func (t Task) Listed() bool {
 	return !t.Status.Ended() || (t.Status == TaskAbandoned && !t.Buried)
 }
+
+// Unclaimable says that the row was rung more often than a healthy one is, and never claimed since: something is
+// wrong with its queue, its workers, or what they do before they claim.
+func (t Task) Unclaimable(p Policy) bool { return t.Status == TaskPending && t.Rings > p.MaxRings }

@@ -23,7 +23,7 @@ type attempt struct {
 	stop     error         // the first reason why no try may be sent any more
 	stopped  chan struct{} // closed with it
 	used     int           // tries taken, of the task's life: what Allowed becomes when the attempt ends
-	free     int           // tries of the journal that gave theirs back
+	began    int           // what it was when the claim began
 	answers  int
 	progress time.Duration // when something was last achieved
 	stage    int
@@ -37,7 +37,7 @@ func newAttempt(w *Worker, c *claimed, r *reading, drain context.Context) *attem
 	return &attempt{
 		w: w, reading: r, drain: drain,
 		claim: c.Claim, wall: c.wall, mono: c.mono,
-		stopped: make(chan struct{}), used: c.Allowed, progress: w.clock.Mono(),
+		stopped: make(chan struct{}), used: c.Allowed, began: c.Allowed, progress: w.clock.Mono(),
 		stage: c.Accepted + 1, stageAt: w.clock.Now(),
 		journal: journal{task: c.ID, generation: c.Generation, worker: w.cfg.Worker},
 	}
@@ -91,7 +91,6 @@ func (a *attempt) Unsent() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used--
-	a.free++
 }
 
 // halt sets the reason why no try may be sent any more; the first one counts.

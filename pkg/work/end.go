@@ -101,13 +101,14 @@ func (w *Worker) putItem(ctx context.Context, job pipeline.JobID, key string, v 
 func (a *attempt) record(e pipeline.Ending, v pipeline.Verdict, now pipeline.Instant) pipeline.Record {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	j := a.journal
-	return pipeline.Record{
-		Task: a.claim.ID, Generation: a.claim.Generation, Attempt: a.claim.Attempts, Ender: a.claim.ClaimID,
-		Previous: a.claim.EndedBy, Worker: a.w.cfg.Worker, Stage: a.stage, ClaimedAt: a.claim.ClaimedAt, EndedAt: now,
-		Outcome: e.Outcome, Failure: e.Failure, Status: v.Status, Counted: v.Counted,
-		Tries: j.tries, Answers: a.answers, Cost: j.cost, Usage: j.usage, Failures: j.failures,
-	}
+	r := a.journal.sums
+	r.Task, r.Generation, r.Attempt, r.Ender = a.claim.ID, a.claim.Generation, a.claim.Attempts, a.claim.ClaimID
+	r.Previous, r.Worker, r.Stage = a.claim.EndedBy, a.w.cfg.Worker, a.stage
+	r.ClaimedAt, r.EndedAt = a.claim.ClaimedAt, now
+	r.Outcome, r.Failure, r.Status, r.Counted = e.Outcome, e.Failure, v.Status, v.Counted
+	r.Answers = a.answers
+	r.Charged = a.used - a.began
+	return r
 }
 
 func (a *attempt) cancellation(e pipeline.Ending, now pipeline.Instant) pipeline.Cancellation {

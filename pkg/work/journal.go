@@ -18,26 +18,12 @@ type journal struct {
 	pages      int
 	waiting    []pipeline.Try
 
-	tries    int
-	cost     pipeline.Money
-	usage    pipeline.Usage
-	failures map[pipeline.Kind]int
+	sums pipeline.Record // of all tries so far
 }
 
 func (j *journal) add(t pipeline.Try) {
 	j.waiting = append(j.waiting, t)
-	j.tries++
-	j.cost += t.Cost
-	j.usage.Input += t.Usage.Input
-	j.usage.Output += t.Usage.Output
-	j.usage.CacheRead += t.Usage.CacheRead
-	j.usage.CacheWrite += t.Usage.CacheWrite
-	if !t.Failure.None() {
-		if j.failures == nil {
-			j.failures = map[pipeline.Kind]int{}
-		}
-		j.failures[t.Failure.Kind]++
-	}
+	j.sums.Add(t)
 }
 
 // flush writes the tries that wait. A page that could not be written waits for the next flush.

@@ -1,0 +1,166 @@
+// Package reap finds what stalled and moves it on: claims that lapsed, rows that nobody was told of, endings that
+// were not written, jobs whose finalize was not opened.
+//
+// It may decide nothing about giving up: what becomes of a lapsed claim or an exhausted row is [pipeline.Next]. It
+// never looks at when something started, only at expiry, and every write of its carries the row as it was seen.
+package reap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"holdfast/pkg/pipeline"
+)
+
+// Store is what the reaper asks of the store.
+type Store interface {
+	pipeline.Reaping
+	pipeline.Items
+	Job(ctx context.Context, id pipeline.JobID) (pipeline.Job, error)
+	OpenJobs(ctx context.Context, cursor string) (jobs []pipeline.Job, next string, err error)
+	Task(ctx context.Context, ref pipeline.Ref) (pipeline.Task, error)
+	Tasks(ctx context.Context, job pipeline.JobID, cursor string) (rows []pipeline.Task, next string, err error)
+	Budget(ctx context.Context, job pipeline.JobID) (pipeline.Budget, error)
+	Settle(ctx context.Context, job pipeline.JobID, settle ...pipeline.Reservation) (pipeline.Budget, error)
+}
+
+// Opener opens the finalize of a job whose tasks have all ended.
+type Opener interface {
+	MaybeFinalize(ctx context.Context, job pipeline.JobID) error
+}
+
+// Config is all that a Reaper needs.
+type Config struct {
+	Store   Store
+	Queues  pipeline.Queues
+	Opener  Opener
+	Clock   pipeline.Clock
+	Policy  pipeline.Policy
+	Log     *slog.Logger
+	Jitter  func() float64
+	Skew    func() time.Duration // of this process's clock against the store's; nil = the same clock
+	Budget  time.Duration        // of one sweep; it goes on next time where it stopped
+	Observe func(row pipeline.Task, did string)
+}
+
+// Reaper sweeps. Several may sweep at once: each row's move is one conditional write.
+type Reaper struct {
+	cfg Config
+
+	mu      sync.Mutex
+	cursors [pipeline.DueShards]string
+	looked  map[pipeline.JobID]pipeline.Instant // when a job was last looked at whole
+	bad     map[pipeline.Ref]int                // rows that errored, and how often
+}
+
+// New is a Reaper.
+func New(cfg Config) *Reaper {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Jitter == nil {
+		cfg.Jitter = func() float64 { return 0 }
+	}
+	if cfg.Budget == 0 {
+		cfg.Budget = 30 * time.Second
+	}
+	if cfg.Observe == nil {
+		cfg.Observe = func(pipeline.Task, string) {}
+	}
+	return &Reaper{cfg: cfg, looked: map[pipeline.JobID]pipeline.Instant{}, bad: map[pipeline.Ref]int{}}
+}
+
+// Report is what one sweep did, by what it was.
+type Report map[string]int
+
+// Run sweeps every interval until ctx is done.
+func (r *Reaper) Run(ctx context.Context, every time.Duration) {
+	for r.cfg.Clock.Sleep(ctx, every) == nil {
+		if _, err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
+			r.cfg.Log.WarnContext(ctx, "sweep failed", "error", err)
+		}
+	}
+}
+
+// Sweep looks at every row that is due and at every open job, within its time. A row that errors does not stop it.
+func (r *Reaper) Sweep(ctx context.Context) (Report, error) {
+	report := Report{}
+	if r.cfg.Skew != nil && r.cfg.Skew().Abs() > r.cfg.Policy.MaxSkew/2 {
+		return report, fmt.Errorf("this clock differs from the store's by %v, more than %v: nothing is expired or rung", r.cfg.Skew(), r.cfg.Policy.MaxSkew/2)
+	}
+	end := r.cfg.Clock.Mono() + r.cfg.Budget
+	var errs []error
+	for shard := range pipeline.DueShards {
+		if err := r.shard(ctx, shard, end, report); err != nil {
+			errs = append(errs, fmt.Errorf("sweep shard %d: %w", shard, err))
+		}
+	}
+	if err := r.openJobs(ctx, end, report); err != nil {
+		errs = append(errs, fmt.Errorf("sweep the open jobs: %w", err))
+	}
+	return report, errors.Join(errs...)
+}
+
+func (r *Reaper) shard(ctx context.Context, shard int, end time.Duration, report Report) error {
+	jobs := map[pipeline.JobID]standing{}
+	r.mu.Lock()
+	cursor := r.cursors[shard]
+	r.mu.Unlock()
+	for r.cfg.Clock.Mono() < end {
+		rows, next, err := r.cfg.Store.Due(ctx, shard, r.cfg.Clock.Now(), cursor)
+		if err != nil {
+			next = ""
+		}
+		r.mu.Lock()
+		r.cursors[shard] = next
+		r.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			r.row(ctx, row, jobs, report)
+		}
+		if cursor = next; cursor == "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// row moves one row and keeps what went wrong from stopping the sweep.
+func (r *Reaper) row(ctx context.Context, row pipeline.Task, jobs map[pipeline.JobID]standing, report Report) {
+	did, err := r.step(ctx, row, jobs)
+	switch {
+	case err == nil:
+		r.mu.Lock()
+		delete(r.bad, row.Ref)
+		r.mu.Unlock()
+		if did != "" {
+			report[did]++
+			r.cfg.Observe(row, did)
+		}
+	case errors.Is(err, pipeline.ErrFenced):
+		report["moved meanwhile"]++
+	case ctx.Err() != nil:
+	default:
+		report["errors"]++
+		r.cfg.Log.WarnContext(ctx, "row could not be moved on", "task", row.Ref.String(), "error", err)
+		r.putOff(ctx, row)
+	}
+}
+
+// putOff moves a row's due time on, doubling, so that it neither stops the sweep nor is forgotten.
+func (r *Reaper) putOff(ctx context.Context, row pipeline.Task) {
+	r.mu.Lock()
+	r.bad[row.Ref]++
+	n := r.bad[row.Ref]
+	r.mu.Unlock()
+	due := r.cfg.Clock.Now().Add(r.cfg.Policy.RingWait(n - 1))
+	if _, err := r.cfg.Store.Postpone(ctx, row, due); err != nil {
+		r.cfg.Log.WarnContext(ctx, "row could not be put off", "task", row.Ref.String(), "error", err)
+	}
+}

@@ -1,0 +1,152 @@
+package reap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"holdfast/pkg/pipeline"
+)
+
+// standing is what a sweep knows of a row's job.
+type standing struct {
+	job     pipeline.Job
+	missing bool
+	noSplit bool // its split ended otherwise than done: no other row may go on
+}
+
+func (r *Reaper) standing(ctx context.Context, id pipeline.JobID, jobs map[pipeline.JobID]standing) (standing, error) {
+	if s, known := jobs[id]; known {
+		return s, nil
+	}
+	job, err := r.cfg.Store.Job(ctx, id)
+	s := standing{job: job, missing: errors.Is(err, pipeline.ErrNotFound)}
+	if err != nil && !s.missing {
+		return s, fmt.Errorf("read job %s: %w", id, err)
+	}
+	split, err := r.cfg.Store.Task(ctx, pipeline.Ref{Job: id, ID: pipeline.SplitTask})
+	if err != nil && !errors.Is(err, pipeline.ErrNotFound) {
+		return s, fmt.Errorf("read the split of job %s: %w", id, err)
+	}
+	s.noSplit = err == nil && split.Status.Ended() && split.Status != pipeline.TaskDone
+	jobs[id] = s
+	return s, nil
+}
+
+// why is the reason to end a row that nobody holds; none if it may go on.
+func (s standing) why(row pipeline.Task, now pipeline.Instant) pipeline.Failure {
+	kind := row.ID.Kind()
+	switch {
+	case s.missing:
+		return pipeline.Fail(pipeline.Cancelled, "its job does not exist")
+	case s.job.Status.Ended():
+		return pipeline.Fail(pipeline.Cancelled, "the job has ended: %s", s.job.Status)
+	case kind == pipeline.TaskFinalize:
+		return pipeline.Failure{} // it is what ends a job, cancelled or late
+	case s.job.Status == pipeline.JobCancelling && !s.job.Reason.None():
+		return s.job.Reason
+	case s.job.Status == pipeline.JobCancelling:
+		return pipeline.Fail(pipeline.Cancelled, "the job was cancelled")
+	case s.job.Expired(now):
+		return pipeline.Fail(pipeline.Cancelled, "the job's deadline was over")
+	case s.noSplit && kind == pipeline.TaskWork:
+		return pipeline.Fail(pipeline.Cancelled, "the split of the document was given up")
+	}
+	return pipeline.Failure{}
+}
+
+// step does what a due row needs, and says what it was.
+func (r *Reaper) step(ctx context.Context, row pipeline.Task, jobs map[pipeline.JobID]standing) (did string, err error) {
+	now := r.cfg.Clock.Now()
+	switch row.Status {
+	case pipeline.TaskAbandoned:
+		return "buried", r.Bury(ctx, row)
+	case pipeline.TaskClaimed:
+		return r.claimed(ctx, row, now)
+	case pipeline.TaskPending, pipeline.TaskParked:
+	default:
+		return "", nil
+	}
+	s, err := r.standing(ctx, row.Job, jobs)
+	if err != nil {
+		return "", err
+	}
+	switch why := s.why(row, now); {
+	case !why.None():
+		return "closed", r.close(ctx, row, why)
+	case row.Status == pipeline.TaskParked && s.job.Runs(row.ID.Kind()):
+		return r.unpark(ctx, row, now)
+	case row.Status == pipeline.TaskParked:
+		_, err := r.cfg.Store.Postpone(ctx, row, now.Add(r.cfg.Policy.RingLimit))
+		return "", err
+	case row.Attempts >= r.cfg.Policy.MaxAttempts:
+		return "exhausted", r.Exhaust(ctx, row)
+	}
+	return "rung", r.ring(ctx, row)
+}
+
+// claimed expires a lapsed claim; a live one is looked at again when it may have lapsed.
+func (r *Reaper) claimed(ctx context.Context, row pipeline.Task, now pipeline.Instant) (string, error) {
+	if row.Expirable(pipeline.ExpireWrite{Now: now, MaxSkew: r.cfg.Policy.MaxSkew}) {
+		_, err := r.Expire(ctx, row)
+		return "expired", err
+	}
+	due := max(row.ExpiresAt.Add(r.cfg.Policy.MaxSkew)+1, now+1)
+	_, err := r.cfg.Store.Postpone(ctx, row, due)
+	return "", err
+}
+
+func (r *Reaper) unpark(ctx context.Context, row pipeline.Task, now pipeline.Instant) (string, error) {
+	pending, err := r.cfg.Store.Unpark(ctx, row, now)
+	if err != nil {
+		return "", err
+	}
+	return "unparked", r.ring(ctx, pending)
+}
+
+// ring says in the row that a message is about to be sent, then sends it. Past MaxRings the row is shown as
+// unclaimable and rung on: a long queue or a closed event source must not kill healthy work.
+func (r *Reaper) ring(ctx context.Context, row pipeline.Task) error {
+	due := r.cfg.Clock.Now().Add(r.cfg.Policy.RingWait(row.Rings))
+	rung, err := r.cfg.Store.Ring(ctx, pipeline.RingWrite{Seen: row, Due: due, Count: row.Rings + 1})
+	if err != nil {
+		return err
+	}
+	if rung.Unclaimable(r.cfg.Policy) {
+		r.cfg.Log.ErrorContext(ctx, "row is unclaimable: rung and never claimed", "task", row.Ref.String(), "rings", rung.Rings)
+	}
+	if err := r.cfg.Queues.Ring(ctx, rung); err != nil {
+		r.cfg.Log.WarnContext(ctx, "bell not sent; it is rung again", "task", row.Ref.String(), "error", err)
+	}
+	return nil
+}
+
+// close ends a row that nobody holds, with the record of where it stopped. Finished work is done, whatever came after.
+func (r *Reaper) close(ctx context.Context, row pipeline.Task, why pipeline.Failure) error {
+	now := r.cfg.Clock.Now()
+	write := pipeline.CloseWrite{Seen: row, Status: pipeline.TaskCancelled, Reason: why}
+	if row.Accepted >= row.Stages {
+		write.Status, write.Reason = pipeline.TaskDone, pipeline.Failure{}
+	} else {
+		body := pipeline.Encode(pipeline.NewCancellation(row, "", why, now))
+		if _, err := r.cfg.Store.PutItemOnce(ctx, row.Job, pipeline.CancellationKey(row.ID), body); err != nil {
+			return fmt.Errorf("record at which stage it stopped: %w", err)
+		}
+	}
+	if _, err := r.cfg.Store.Close(ctx, write); err != nil {
+		return err
+	}
+	return r.open(ctx, row)
+}
+
+// open opens the job's finalize if this was the last of its tasks.
+func (r *Reaper) open(ctx context.Context, row pipeline.Task) error {
+	if row.ID.Kind() == pipeline.TaskFinalize {
+		return nil
+	}
+	err := r.cfg.Opener.MaybeFinalize(ctx, row.Job)
+	if errors.Is(err, pipeline.ErrNotFound) {
+		return nil // a row without a job
+	}
+	return err
+}
