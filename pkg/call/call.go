@@ -23,14 +23,11 @@ type Config struct {
 	Blobs    pipeline.Blobs
 	Budgets  pipeline.Budgets
 	Limits   pipeline.Limits
-	Reviewer pipeline.Reviewer
-	// Definition is what a job is pinned to.
-	Definition func(ctx context.Context, job pipeline.Job) (pipeline.Definition, error)
-	Clock      pipeline.Clock
-	Policy     pipeline.Policy
-	InFlight   int // tries at once, of this process
-	Jitter     func() float64
-	Observe    func(answer pipeline.Answer, q pipeline.Question) // told of every answer, for progress; may be nil
+	Clock    pipeline.Clock
+	Policy   pipeline.Policy
+	InFlight int // tries at once, of this process
+	Jitter   func() float64
+	Observe  func(answer pipeline.Answer, q pipeline.Question) // told of every answer, for progress; may be nil
 }
 
 // Caller asks questions. It implements [pipeline.Asker].
@@ -73,10 +70,6 @@ func (c *Caller) Ask(ctx context.Context, a pipeline.Attempt, questions []pipeli
 	if closed, wait := c.door.closed(ctx); closed != nil {
 		return c.all(answers, open, *closed, wait)
 	}
-	definition, err := c.cfg.Definition(ctx, a.Job())
-	if err != nil {
-		return c.all(answers, open, pipeline.Fail(pipeline.StoreFault, "read the definition: %v", err), 0)
-	}
 	purse, err := c.openPurse(ctx, a, questions, open)
 	if err != nil {
 		return c.noMoney(answers, open, err)
@@ -88,7 +81,7 @@ func (c *Caller) Ask(ctx context.Context, a pipeline.Attempt, questions []pipeli
 			continue
 		}
 		group.Go(func() {
-			t := &asking{c: c, a: a, q: questions[i], d: definition, purse: purse, seated: true}
+			t := &asking{c: c, a: a, q: questions[i], purse: purse, seated: true}
 			answers[i] = t.ask(ctx)
 			t.unseat()
 			c.cfg.Observe(answers[i], questions[i])

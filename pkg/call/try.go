@@ -16,7 +16,6 @@ type asking struct {
 	c      *Caller
 	a      pipeline.Attempt
 	q      pipeline.Question
-	d      pipeline.Definition
 	purse  *purse
 	seated bool
 
@@ -153,7 +152,7 @@ func (t *asking) judge(ctx context.Context, try *pipeline.Try, s sent) result {
 		try.Failure = pipeline.Fail(pipeline.Refused, "the model refused to answer")
 		return finished(pipeline.Answer{Failure: try.Failure})
 	}
-	clean, repaired, err := t.c.cfg.Reviewer.Check(t.d, t.q.Call, s.response.Text)
+	clean, repaired, err := t.q.Check(s.response.Text)
 	if err != nil {
 		try.Failure = pipeline.Fail(pipeline.Malformed, "%v", err)
 		return t.malformed(try.Failure)

@@ -59,6 +59,8 @@ type Question struct {
 	Chunk   int
 	Call    Call
 	Request Request
+	// Check says what is wrong with an answer's text, or returns the JSON to keep; see Reviewer.Check.
+	Check func(text string) (clean string, repaired bool, err error)
 }
 
 // Answer is what became of a question in this attempt.

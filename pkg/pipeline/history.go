@@ -47,10 +47,15 @@ func ReadHistory(ctx context.Context, items Items, ref Ref) (History, error) {
 }
 
 // Counting is one record per attempt, oldest first: of two enders' records of one attempt the one that the next
-// record's previous, or the row's ended_by, names. Where neither names one (a row closed by nobody's claim), the
-// worker's own comes before the reaper's, because it knows more.
+// record's previous, or the row's ended_by, names. Where neither names one, the worker's own comes before the
+// reaper's, because it knows more. What closed a row that nobody held is no attempt, and takes no attempt's place.
 func (t Task) Counting(records []Record) []Record {
-	sorted := slices.Clone(records)
+	var sorted []Record
+	for _, r := range records {
+		if r.Ender != ClosedBy {
+			sorted = append(sorted, r)
+		}
+	}
 	slices.SortStableFunc(sorted, func(a, b Record) int {
 		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(rankOfEnder(a), rankOfEnder(b)), cmp.Compare(a.Ender, b.Ender))
 	})
@@ -77,11 +82,8 @@ func (t Task) Counting(records []Record) []Record {
 }
 
 func rankOfEnder(r Record) int {
-	switch r.Ender {
-	case ExpiredBy:
+	if r.Ender == ExpiredBy {
 		return 1
-	case ClosedBy:
-		return 2
 	}
 	return 0
 }

@@ -17,6 +17,7 @@ func TestCounting(t *testing.T) {
 		{"the row names the ender of the last attempt", ExpiredBy, []Record{record(1, "a", ""), record(1, ExpiredBy, "")}, []string{ExpiredBy}},
 		{"a generation that a redrive took leaves no gap", "c", []Record{record(1, "a", ""), record(1, ExpiredBy, ""), record(3, "c", "a")}, []string{"a", "c"}},
 		{"the worker's own counts where nobody is named", "", []Record{record(1, ExpiredBy, ""), record(1, "z", "")}, []string{"z"}},
+		{"what closed the row takes no attempt's place", ClosedBy, []Record{record(1, "a", ""), record(1, ClosedBy, "a")}, []string{"a"}},
 		{"nothing of nothing", "", nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

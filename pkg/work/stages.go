@@ -11,6 +11,7 @@ import (
 
 // StagesConfig is what the handler of chunks needs.
 type StagesConfig struct {
+	Model    string // name@version of the model that the asker asks
 	Asker    pipeline.Asker
 	Reviewer pipeline.Reviewer
 	Items    pipeline.Items
@@ -19,7 +20,6 @@ type StagesConfig struct {
 	Blobs    pipeline.Blobs
 	Clock    pipeline.Clock
 	Policy   pipeline.Policy
-	Observe  func(Event)
 }
 
 // Stages is the handler of work tasks: it runs the stages of a definition on one chunk, from the one after the last
@@ -31,14 +31,14 @@ type Stages struct {
 
 // NewStages is the handler of chunks.
 func NewStages(cfg StagesConfig) *Stages {
-	if cfg.Observe == nil {
-		cfg.Observe = func(Event) {}
-	}
 	return &Stages{cfg: cfg, texts: newShelf(cfg.Items, cfg.Blobs)}
 }
 
 // Handle runs the stages that are not accepted yet.
 func (s *Stages) Handle(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
+	if job := a.Job(); job.Model != s.cfg.Model {
+		return ending(pipeline.Fail(pipeline.Rejected, "the job asks for model %s, and this worker has %s", job.Model, s.cfg.Model))
+	}
 	defer s.cfg.Asker.Done(ctx, a)
 	r, err := s.load(ctx, a)
 	if err != nil {
@@ -142,6 +142,11 @@ func (s *Stages) stage(ctx context.Context, a pipeline.Attempt, r pipeline.Stage
 	questions, gated, err := s.cfg.Reviewer.Questions(r)
 	if err != nil {
 		return body, nil, ending(pipeline.Fail(pipeline.Invalid, "make the questions: %v", err).At(body.Name, ""))
+	}
+	for i := range questions {
+		questions[i].Check = func(text string) (string, bool, error) {
+			return s.cfg.Reviewer.Check(r.Definition, questions[i].Call, text)
+		}
 	}
 	for _, call := range gated {
 		body.Cells = append(body.Cells, pipeline.Cell{Chunk: r.Chunk.Index, Call: call.ID, State: pipeline.CellGated})

@@ -1,0 +1,63 @@
+// Package wiring turns settings into a working system: it chooses the backend and the model, and hands each step the
+// ports it asks for. It is the only package that imports all of them.
+//
+// It may not decide anything about jobs, tasks or calls.
+package wiring
+
+import (
+	"context"
+
+	"holdfast/pkg/memory"
+	"holdfast/pkg/pipeline"
+	"holdfast/pkg/sqlitestore"
+)
+
+// Backend is where state lives: the store, the blobs and the two queues.
+type Backend struct {
+	Store  pipeline.Store
+	Blobs  pipeline.Blobs
+	Queues pipeline.Queues
+	Close  func() error
+}
+
+// Embedded is how the embedded backend is opened.
+type Embedded struct {
+	Dir      string
+	FullSync bool
+	MaxPages int
+}
+
+// Names of the queues.
+const (
+	controlQueue = "control"
+	workQueue    = "work"
+)
+
+// OpenEmbedded opens the backend in a folder: one SQLite file that several processes share, and blobs beside it.
+func OpenEmbedded(ctx context.Context, e Embedded, p pipeline.Policy) (*Backend, error) {
+	store, err := sqlitestore.Open(ctx, e.Dir, sqlitestore.Config{FullSync: e.FullSync, MaxPages: e.MaxPages})
+	if err != nil {
+		return nil, err
+	}
+	return &Backend{
+		Store: store, Blobs: store,
+		Queues: pipeline.Queues{
+			Control: store.Queue(controlQueue, p.Visibility(), p.MaxReceives),
+			Work:    store.Queue(workQueue, p.Visibility(), p.MaxReceives),
+		},
+		Close: store.Close,
+	}, nil
+}
+
+// InMemory is a backend that dies with the process: for tests and simulations.
+func InMemory(p pipeline.Policy, clock pipeline.Clock) *Backend {
+	store := memory.New()
+	queue := func() pipeline.Queue {
+		return memory.NewQueue(memory.QueueConfig{Visibility: p.Visibility(), MaxReceives: p.MaxReceives, Now: clock.Now})
+	}
+	return &Backend{
+		Store: store, Blobs: store,
+		Queues: pipeline.Queues{Control: queue(), Work: queue()},
+		Close:  func() error { return nil },
+	}
+}
