@@ -183,7 +183,7 @@ func (f *Finalizer) label(ctx context.Context, row pipeline.Task) (string, error
 	key := pipeline.CancellationKey(row.ID)
 	body, err := f.cfg.Store.Item(ctx, row.Job, key)
 	if errors.Is(err, pipeline.ErrNotFound) {
-		return fmt.Sprintf("cancelled-at-stage-%d", row.Accepted+1), nil
+		return pipeline.NewCancellation(row, "", row.Reason, 0).Label, nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", key, err)
@@ -216,7 +216,7 @@ func (f *Finalizer) attempts(ctx context.Context, a pipeline.Attempt, state Stat
 func spend(attempts []pipeline.Record) pipeline.Spend {
 	s := pipeline.Spend{Failures: map[pipeline.Kind]int{}}
 	for _, r := range attempts {
-		s.Tries += r.Tries
+		s.Tries += r.Tries + r.Unnamed
 		s.Unnamed += r.Unnamed
 		s.Cost += r.Cost
 		s.Usage.Input += r.Usage.Input

@@ -39,15 +39,12 @@ func AllEnded(ctx context.Context, tasks pipeline.Tasks, items pipeline.Items, j
 	if !s.Split.Status.Ended() {
 		return s, false, nil
 	}
-	body, err := items.Item(ctx, job, pipeline.ManifestKey)
+	s.Manifest, err = pipeline.ReadManifest(ctx, items, job)
 	if errors.Is(err, pipeline.ErrNotFound) {
 		return s, false, nil
 	}
 	if err != nil {
-		return s, false, fmt.Errorf("read the manifest of job %s: %w", job, err)
-	}
-	if s.Manifest, err = pipeline.Decode[pipeline.Manifest](body, pipeline.ManifestKey); err != nil {
-		return s, false, fmt.Errorf("%w: %w", errCorrupt, err)
+		return s, false, err
 	}
 	s.Known = true
 	s.Work = make([]pipeline.Task, len(s.Manifest.Chunks))

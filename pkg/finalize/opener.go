@@ -93,11 +93,11 @@ func (o Opener) put(ctx context.Context, job pipeline.Job) error {
 // nothing, else its missing rows as cancelled; and it ends the rows that nobody holds.
 func (o Opener) closeSplit(ctx context.Context, job pipeline.Job, state State) error {
 	reason := closingReason(job, state.Split)
-	body, err := o.Store.PutItemOnce(ctx, job.ID, pipeline.ManifestKey, pipeline.Encode(pipeline.Manifest{Closed: true}))
+	body, err := o.Store.PutItemOnce(ctx, job.ID, pipeline.ManifestKey, pipeline.Manifest{Closed: true}.Encode())
 	if err != nil {
 		return fmt.Errorf("put a manifest of no chunks: %w", err)
 	}
-	m, err := pipeline.Decode[pipeline.Manifest](body, pipeline.ManifestKey)
+	m, err := pipeline.DecodeManifest(body)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errCorrupt, err)
 	}

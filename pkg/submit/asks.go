@@ -27,6 +27,9 @@ type asks struct {
 	dearest pipeline.Money
 }
 
+// escalation is by how much an answer may be longer than its call's max_tokens: the one larger try after a cut answer.
+const escalation = 2
+
 // priceAsks estimates every cell from the templates, without rendering them. The dearest try is an upper bound:
 // re-asked, with the escalated max_tokens, and every reply that it shows as long as an escalated one may be.
 func priceAsks(d pipeline.Definition, m pipeline.Manifest, model pipeline.ModelInfo) asks {
@@ -38,25 +41,16 @@ func priceAsks(d pipeline.Definition, m pipeline.Manifest, model pipeline.ModelI
 				input := inputTokens(d, call, chunk)
 				a.index[cellKey{chunk.Index, call.ID}] = len(a.list)
 				a.list = append(a.list, ask{input: input + shown, output: call.MaxTokens})
-				a.dearest = max(a.dearest, dearestTry(model, input+Escalation*shown, call.MaxTokens))
+				a.dearest = max(a.dearest, dearestTry(model, input+escalation*shown, call.MaxTokens))
 			}
 		}
 	}
 	return a
 }
 
-// dearestTry is the price of the longest re-ask with the largest answer. What the model cannot take at all is refused
-// before it costs anything.
+// dearestTry is the price of a cell's longest re-ask with its largest answer, by the rule that sends it.
 func dearestTry(model pipeline.ModelInfo, input, maxTokens int) pipeline.Money {
-	input += ReaskTokens
-	if model.ContextTokens > 0 {
-		input = min(input, model.ContextTokens)
-	}
-	output := Escalation * maxTokens
-	if model.MaxOutput > 0 {
-		output = min(output, max(model.MaxOutput, maxTokens))
-	}
-	return model.Price.Of(input, output)
+	return model.Price.Input*pipeline.Money(input) + pipeline.DearestTry(model, pipeline.Request{MaxTokens: maxTokens})
 }
 
 // shownTokens is the most that the replies which a call shows can add: each is shown once, at its full length.
@@ -124,7 +118,7 @@ func (s *Submitter) markStored(ctx context.Context, job pipeline.Job, d pipeline
 					keys = append(keys, key)
 				}
 				cells[key] = append(cells[key], a.index[cellKey{chunk.Index, q.Call.ID}])
-				a.dearest = max(a.dearest, dearestTry(model, q.Request.InputTokens(), q.Call.MaxTokens))
+				a.dearest = max(a.dearest, pipeline.DearestTry(model, q.Request))
 			}
 		}
 	}

@@ -97,11 +97,7 @@ func (s *Submitter) record(ctx context.Context, job pipeline.Job, row pipeline.T
 	if row.Accepted >= row.Stages {
 		return nil
 	}
-	stage := row.Accepted + 1
-	c := pipeline.Cancellation{
-		Task: row.ID, Label: fmt.Sprintf("cancelled-at-stage-%d", stage), Stage: stage, Saved: row.Accepted,
-		At: s.cfg.Clock.Now(), Reason: job.Reason,
-	}
+	c := pipeline.NewCancellation(row, "", job.Reason, s.cfg.Clock.Now())
 	if _, err := s.cfg.Store.PutItemOnce(ctx, job.ID, pipeline.CancellationKey(row.ID), pipeline.Encode(c)); err != nil {
 		return fmt.Errorf("record at which stage %s stopped: %w", row.Ref, err)
 	}

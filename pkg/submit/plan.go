@@ -12,13 +12,6 @@ import (
 // ErrNotSplit says that nobody knows yet how many chunks there are.
 var ErrNotSplit = errors.New("the document is not split yet: wait for its split")
 
-// ReaskTokens is how much longer than the first ask of a call a re-ask may be, with what a provider adds to a request
-// of its own: the sentence that says what was wrong (MaxDetail bytes of it are the checker's) and the frame around it.
-const ReaskTokens = 600
-
-// Escalation is by how much the one larger max_tokens after a truncated answer is larger.
-const Escalation = 2
-
 // Plan is what the job will cost: the one that is enforced if the job was started, else as things stand now.
 func (s *Submitter) Plan(ctx context.Context, id pipeline.JobID) (pipeline.Plan, error) {
 	plan, err := s.plan(ctx, id)
@@ -80,7 +73,7 @@ func (s *Submitter) plan(ctx context.Context, id pipeline.JobID) (pipeline.Plan,
 }
 
 func (s *Submitter) manifest(ctx context.Context, id pipeline.JobID) (pipeline.Manifest, error) {
-	m, err := item[pipeline.Manifest](ctx, s.cfg.Store, id, pipeline.ManifestKey)
+	m, err := pipeline.ReadManifest(ctx, s.cfg.Store, id)
 	switch {
 	case errors.Is(err, pipeline.ErrNotFound):
 		return m, ErrNotSplit
