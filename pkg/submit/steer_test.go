@@ -21,7 +21,7 @@ func planned(b *bench, edits ...func(*submit.Submission)) pipeline.Job {
 		edit(&sub)
 	}
 	job, _ := b.submit(sub)
-	b.split(job, strings.Repeat("The cap is ten. ", 60), 3, pipeline.TaskParked)
+	b.split(job, strings.Repeat("The cap is ten. ", 20)+strings.Repeat("Notice is due. ", 20)+strings.Repeat("Law is English. ", 20), 3, pipeline.TaskParked)
 	return job
 }
 
