@@ -1,0 +1,226 @@
+package sqlitestore
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"holdfast/pkg/pipeline"
+)
+
+const (
+	queuePoll = 25 * time.Millisecond // how soon a message of another process is noticed
+	maxDelay  = 12 * time.Hour        // of a delivery, from its receipt
+)
+
+// Queue is a queue with its dead-letter queue, in the store's file.
+type Queue struct {
+	store       *Store
+	name        string
+	visibility  time.Duration
+	maxReceives int
+}
+
+var _ pipeline.Queue = (*Queue)(nil)
+
+// Queue is the queue of that name; it begins to exist with its first message.
+func (s *Store) Queue(name string, visibility time.Duration, maxReceives int) *Queue {
+	return &Queue{store: s, name: name, visibility: visibility, maxReceives: maxReceives}
+}
+
+// bell wakes the receivers of this process.
+type bell struct {
+	mu   sync.Mutex
+	rung chan struct{}
+}
+
+// heard is closed at the next ring.
+func (b *bell) heard() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rung == nil {
+		b.rung = make(chan struct{})
+	}
+	return b.rung
+}
+
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rung != nil {
+		close(b.rung)
+		b.rung = nil
+	}
+}
+
+const send = `INSERT INTO messages (queue, body, sent_at, visible_at) VALUES (?, ?, ?, ?)`
+
+// Send sends all messages or none.
+func (q *Queue) Send(ctx context.Context, messages []pipeline.Message) (failed []pipeline.Message, err error) {
+	if len(messages) > pipeline.MaxBatch {
+		return nil, q.named("send", fmt.Errorf("%d messages: at most %d at once", len(messages), pipeline.MaxBatch))
+	}
+	bodies := make([][]byte, len(messages))
+	for i, m := range messages {
+		bodies[i] = pipeline.Encode(m)
+	}
+	if err := q.send(ctx, bodies...); err != nil {
+		return messages, q.named("send", err)
+	}
+	return nil, nil
+}
+
+func (q *Queue) send(ctx context.Context, bodies ...[]byte) error {
+	now := q.store.cfg.Now()
+	err := q.store.writeParts(ctx, func(tx *tx) error {
+		for _, body := range bodies {
+			if _, err := tx.exec(send, q.name, string(body), now, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	q.store.bell.ring()
+	return err
+}
+
+// Receive looks at once, again whenever this process sends, and now and then for what others sent.
+func (q *Queue) Receive(ctx context.Context, limit int, wait time.Duration) ([]pipeline.Delivery, error) {
+	if limit < 1 || limit > pipeline.MaxBatch {
+		return nil, q.named("receive", fmt.Errorf("%d messages: 1 to %d at once", limit, pipeline.MaxBatch))
+	}
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	again := time.NewTicker(queuePoll)
+	defer again.Stop()
+	for {
+		heard := q.store.bell.heard()
+		got, err := q.receive(ctx, limit)
+		if err != nil {
+			return nil, q.named("receive", err)
+		}
+		if len(got) > 0 || wait <= 0 {
+			return got, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-over.C:
+			wait = 0 // one last look
+		case <-heard:
+		case <-again.C:
+		}
+	}
+}
+
+// receive takes what is visible. An empty queue costs one read and no write.
+func (q *Queue) receive(ctx context.Context, limit int) (got []pipeline.Delivery, err error) {
+	now := q.store.cfg.Now()
+	var some bool
+	err = q.store.one(ctx, func(row scanner) error { return row.Scan(&some) },
+		`SELECT EXISTS (SELECT 1 FROM messages WHERE queue = ? AND visible_at <= ?)`, q.name, now)
+	if err != nil || !some {
+		return nil, err
+	}
+	err = q.store.writeParts(ctx, func(tx *tx) error {
+		if err := q.buryExhausted(tx, now); err != nil {
+			return err
+		}
+		got, err = q.take(tx, limit, now)
+		return err
+	})
+	return got, err
+}
+
+const visible = `SELECT id, body, sent_at, receives FROM messages
+WHERE queue = :queue
+	AND visible_at <= :now
+ORDER BY visible_at, id
+LIMIT :limit`
+
+// take makes the oldest visible messages invisible, each under a new receipt.
+func (q *Queue) take(tx *tx, limit int, now pipeline.Instant) (got []pipeline.Delivery, err error) {
+	var ids []int64
+	err = tx.rows(func(row scanner) error {
+		var id int64
+		var d pipeline.Delivery
+		if err := row.Scan(&id, &d.Body, &d.SentAt, &d.Receives); err != nil {
+			return err
+		}
+		d.Receives++
+		d.Receipt = rand.Text()
+		ids, got = append(ids, id), append(got, d)
+		return nil
+	}, visible, sql.Named("queue", q.name), sql.Named("now", now), sql.Named("limit", limit))
+	for i := 0; err == nil && i < len(ids); i++ {
+		_, err = tx.exec(`UPDATE messages SET visible_at = ?, receives = ?, receipt = ?, received_at = ? WHERE id = ?`,
+			now.Add(q.visibility), got[i].Receives, got[i].Receipt, now, ids[i])
+	}
+	return got, err
+}
+
+const remove = `DELETE FROM messages
+WHERE queue = ?
+	AND receipt = ?`
+
+// Delete removes deliveries by their current receipt. An old receipt removes nothing and is no failure.
+func (q *Queue) Delete(ctx context.Context, deliveries []pipeline.Delivery) (failed []pipeline.Delivery, err error) {
+	if len(deliveries) > pipeline.MaxBatch {
+		return nil, q.named("delete", fmt.Errorf("%d deliveries: at most %d at once", len(deliveries), pipeline.MaxBatch))
+	}
+	err = q.store.writeParts(ctx, func(tx *tx) error {
+		for _, d := range deliveries {
+			if _, err := tx.exec(remove, q.name, d.Receipt); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return deliveries, q.named("delete", err)
+	}
+	return nil, nil
+}
+
+const delay = `UPDATE messages
+SET visible_at = MIN(:visible, received_at + :longest)
+WHERE queue = :queue
+	AND receipt = :receipt
+	AND visible_at > :now`
+
+// Delay makes a delivery visible again after a time. One that is visible already, or was received again, is left as
+// it is.
+func (q *Queue) Delay(ctx context.Context, d pipeline.Delivery, after time.Duration) error {
+	now := q.store.cfg.Now()
+	err := q.store.write(ctx, func(tx *tx) error {
+		_, err := tx.exec(delay, sql.Named("visible", now.Add(max(0, after))), sql.Named("longest", maxDelay.Milliseconds()),
+			sql.Named("queue", q.name), sql.Named("receipt", d.Receipt), sql.Named("now", now))
+		return err
+	})
+	q.store.bell.ring()
+	return q.named("delay", err)
+}
+
+// Depth is how many messages are visible and how many in flight.
+func (q *Queue) Depth(ctx context.Context) (visible, inFlight int, err error) {
+	err = q.store.one(ctx, func(row scanner) error { return row.Scan(&visible, &inFlight) }, `SELECT
+	COUNT(*) FILTER (WHERE visible_at <= :now),
+	COUNT(*) FILTER (WHERE visible_at > :now)
+FROM messages
+WHERE queue = :queue`, sql.Named("now", q.store.cfg.Now()), sql.Named("queue", q.name))
+	return visible, inFlight, q.named("depth", err)
+}
+
+func (q *Queue) named(what string, err error) error { return named("queue "+q.name+": "+what, err) }
+
+// number is a cursor of one number; 0 for the first.
+func number(cursor string) (int64, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	return strconv.ParseInt(cursor, 10, 64)
+}
