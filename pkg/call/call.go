@@ -27,7 +27,7 @@ type Config struct {
 	Policy   pipeline.Policy
 	InFlight int // tries at once, of this process
 	Jitter   func() float64
-	Observe  func(answer pipeline.Answer, q pipeline.Question) // told of every answer, for progress; may be nil
+	Observe  func(task pipeline.Ref, answer pipeline.Answer) // told of every answer, for progress; may be nil
 }
 
 // Caller asks questions. It implements [pipeline.Asker].
@@ -48,7 +48,7 @@ func New(cfg Config) *Caller {
 		cfg.Jitter = rand.Float64
 	}
 	if cfg.Observe == nil {
-		cfg.Observe = func(pipeline.Answer, pipeline.Question) {}
+		cfg.Observe = func(pipeline.Ref, pipeline.Answer) {}
 	}
 	c := &Caller{cfg: cfg, info: cfg.Model.Info(), flights: map[pipeline.ReplyKey]chan struct{}{}}
 	c.slots = make(chan struct{}, max(1, cfg.InFlight))
@@ -84,7 +84,7 @@ func (c *Caller) Ask(ctx context.Context, a pipeline.Attempt, questions []pipeli
 			t := &asking{c: c, a: a, q: questions[i], purse: purse, seated: true}
 			answers[i] = t.ask(ctx)
 			t.unseat()
-			c.cfg.Observe(answers[i], questions[i])
+			c.cfg.Observe(a.Claim().Ref, answers[i])
 		})
 	}
 	group.Wait()
@@ -112,7 +112,7 @@ func (c *Caller) stored(ctx context.Context, a pipeline.Attempt, questions []pip
 			continue
 		}
 		answers[i] = pipeline.Answer{Reply: reply, Reused: true}
-		c.cfg.Observe(answers[i], questions[i])
+		c.cfg.Observe(a.Claim().Ref, answers[i])
 	}
 	return open, nil
 }

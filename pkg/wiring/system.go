@@ -108,12 +108,14 @@ func (s *System) Worker() *work.Worker {
 	caller := call.New(call.Config{
 		Model: cfg.Model, Replies: b.Store, Blobs: b.Blobs, Budgets: b.Store, Limits: b.Store,
 		Clock: cfg.Clock, Policy: cfg.Policy, InFlight: cfg.InFlight, Jitter: cfg.Jitter,
-		Observe: func(answer pipeline.Answer, q pipeline.Question) {
+		Observe: func(task pipeline.Ref, answer pipeline.Answer) {
+			e := work.Event{What: "answer", Job: task.Job, Task: task.ID, Worker: cfg.Worker, Cost: answer.Cost}
 			switch {
 			case answer.Reused:
-				cfg.Observe(work.Event{What: "reuse", Worker: cfg.Worker})
+				e.What = "reuse"
+				cfg.Observe(e)
 			case answer.Failure.None() && answer.Stop == nil:
-				cfg.Observe(work.Event{What: "answer", Worker: cfg.Worker, Cost: answer.Cost})
+				cfg.Observe(e)
 			}
 		},
 	})
