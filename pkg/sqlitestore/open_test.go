@@ -1,0 +1,216 @@
+package sqlitestore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"holdfast/pkg/pipeline"
+)
+
+func dirOf(s *Store) string { return filepath.Dir(s.path) }
+
+func TestOpen(t *testing.T) {
+	ctx := context.Background()
+	// closed is the folder of a store in which a statement was run and that was closed.
+	closed := func(t *testing.T, statement string) string {
+		s, err := Open(ctx, t.TempDir(), Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.sql(t, statement)
+		if err := s.CloseFile(); err != nil {
+			t.Fatal(err)
+		}
+		return dirOf(s)
+	}
+
+	t.Run("a store of a newer version is refused, untouched, with what to do", func(t *testing.T) {
+		dir := closed(t, fmt.Sprintf(`PRAGMA user_version = %d`, schemaVersion+1))
+		before := readFile(t, filepath.Join(dir, fileName))
+		_, err := Open(ctx, dir, Config{})
+		if !errors.Is(err, pipeline.ErrNewer) || !strings.Contains(err.Error(), "Install the version that wrote it") {
+			t.Errorf("got %v, want ErrNewer and what to do", err)
+		}
+		if !bytes.Equal(before, readFile(t, filepath.Join(dir, fileName))) {
+			t.Error("the file was changed")
+		}
+	})
+
+	t.Run("a store of the same version is opened again with what it had", func(t *testing.T) {
+		dir := closed(t, `INSERT INTO replies (key, body) VALUES ('a', '{}')`)
+		if !hasReply(t, openTest(t, dir, Config{}), "a") {
+			t.Error("the reply is gone")
+		}
+	})
+
+	t.Run("a database of something else is refused", func(t *testing.T) {
+		dir := closed(t, `PRAGMA application_id = 7`)
+		if _, err := Open(ctx, dir, Config{}); !errors.Is(err, errForeign) {
+			t.Errorf("got %v, want %v", err, errForeign)
+		}
+	})
+
+	t.Run("a file that is no database is refused with what to do", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, fileName), bytes.Repeat([]byte("no database "), 400), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(ctx, dir, Config{}); err == nil || !strings.Contains(err.Error(), "use another folder") {
+			t.Errorf("got %v, want what to do", err)
+		}
+	})
+
+	t.Run("a folder whose name needs escaping is opened", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "50% of #1? ü")
+		s := openTest(t, dir, Config{FullSync: true})
+		if err := s.PutBlob(ctx, "a/b", []byte("x")); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, fileName)); err != nil {
+			t.Error(err)
+		}
+	})
+
+	t.Run("the setting says how far a commit goes", func(t *testing.T) {
+		for full, want := range map[bool]int{false: 1, true: 2} {
+			s := openTest(t, t.TempDir(), Config{FullSync: full})
+			var got int
+			var mode string
+			if err := s.write(ctx, func(tx *tx) error {
+				if err := tx.row(`PRAGMA synchronous`).Scan(&got); err != nil {
+					return err
+				}
+				return tx.row(`PRAGMA journal_mode`).Scan(&mode)
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if got != want || mode != "wal" {
+				t.Errorf("FullSync %v: got synchronous %d and journal %s, want %d and wal", full, got, mode, want)
+			}
+		}
+	})
+}
+
+func TestFullDisk(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	body := []byte(`"` + strings.Repeat("x", 50_000) + `"`)
+	small, err := Open(ctx, dir, Config{MaxPages: 120})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := 0
+	for err == nil && stored < 100 {
+		if err = small.PutItem(ctx, "j", fmt.Sprintf("k%03d", stored), body); err == nil {
+			stored++
+		}
+	}
+
+	t.Run("a full disk is said, with what to do", func(t *testing.T) {
+		if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "Free space") {
+			t.Errorf("after %d items: got %v, want ErrFull and what to do", stored, err)
+		}
+	})
+	t.Run("nothing is half made", func(t *testing.T) {
+		if got := countRows(t, small, "items"); got != stored {
+			t.Errorf("got %d items, want the %d that were acknowledged", got, stored)
+		}
+		job := pipeline.Job{ID: "large", Name: strings.Repeat("x", 100_000)}
+		if _, _, err := small.Submit(ctx, job, pipeline.Task{Ref: pipeline.Ref{Job: "large", ID: pipeline.SplitTask}}); !errors.Is(err, ErrFull) {
+			t.Errorf("submit: got %v, want ErrFull", err)
+		}
+		if got := countRows(t, small, "jobs") + countRows(t, small, "tasks"); got != 0 {
+			t.Errorf("got %d rows of a submit that was refused", got)
+		}
+	})
+	t.Run("what still fits is written, and reads go on", func(t *testing.T) {
+		if err := small.PutItem(ctx, "j", "small", []byte(`1`)); err != nil {
+			t.Error(err)
+		}
+		if _, err := small.Item(ctx, "j", "k000"); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := small.CloseFile(); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("with more room the store works on", func(t *testing.T) {
+		if err := openTest(t, dir, Config{}).PutItem(ctx, "j", "more", body); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a store that cannot even be made is said, and can be made later", func(t *testing.T) {
+		dir := t.TempDir()
+		if _, err := Open(ctx, dir, Config{MaxPages: 3}); !errors.Is(err, ErrFull) {
+			t.Errorf("got %v, want ErrFull", err)
+		}
+		openTest(t, dir, Config{})
+	})
+}
+
+func TestShell(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t, t.TempDir(), Config{})
+
+	t.Run("a task's row has a column for each field, by its JSON name", func(t *testing.T) {
+		columns := map[string]bool{}
+		if err := s.query(ctx, func(row scanner) error {
+			var name string
+			err := row.Scan(&name)
+			columns[name] = true
+			return err
+		}, `SELECT name FROM pragma_table_info('tasks')`); err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range reflect.VisibleFields(reflect.TypeFor[pipeline.Task]()) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if !field.Anonymous && !columns[name] {
+				t.Errorf("there is no column %q for the field %s", name, field.Name)
+			}
+		}
+	})
+
+	t.Run("items and jobs can be asked as JSON", func(t *testing.T) {
+		if err := s.PutItem(ctx, "j", "k", []byte(`{"kind":"lost"}`)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Submit(ctx, pipeline.Job{ID: "j", Name: "lease"}, pipeline.Task{Ref: pipeline.Ref{Job: "j", ID: pipeline.SplitTask}}); err != nil {
+			t.Fatal(err)
+		}
+		var kind, name string
+		if err := s.reads.QueryRow(`SELECT json_extract(items.body, '$.kind'), name FROM items JOIN jobs ON jobs.id = job`).Scan(&kind, &name); err != nil || kind != "lost" || name != "lease" {
+			t.Errorf("got %q and %q, %v, want lost and lease", kind, name, err)
+		}
+	})
+
+	t.Run("the reaper's view is an index", func(t *testing.T) {
+		var plan []string
+		if err := s.query(ctx, func(row scanner) error {
+			var ignored, detail any
+			err := row.Scan(&ignored, &ignored, &ignored, &detail)
+			plan = append(plan, fmt.Sprint(detail))
+			return err
+		}, `EXPLAIN QUERY PLAN `+due, 0, 1, 0, "", ""); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(plan, "; "); !strings.Contains(got, "tasks_due") || strings.Contains(got, "TEMP B-TREE") {
+			t.Errorf("got %s, want a search of tasks_due without a sort", got)
+		}
+	})
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	body, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}

@@ -1,0 +1,99 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"holdfast/pkg/pipeline"
+)
+
+func message(n int) pipeline.Message {
+	return pipeline.Message{Job: "j", Task: pipeline.WorkTask(n)}
+}
+
+func TestQueueBetweenProcesses(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	mine, other := openTest(t, dir, Config{}), openTest(t, dir, Config{})
+
+	t.Run("a receiver that waits gets what another process sends", func(t *testing.T) {
+		q, theirs := mine.Queue("a", time.Minute, 3), other.Queue("a", time.Minute, 3)
+		got := make(chan []pipeline.Delivery, 1)
+		go func() {
+			deliveries, err := q.Receive(ctx, 10, time.Minute)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- deliveries
+		}()
+		if _, err := theirs.Send(ctx, []pipeline.Message{message(1)}); err != nil {
+			t.Fatal(err)
+		}
+		if deliveries := <-got; len(deliveries) != 1 {
+			t.Errorf("got %d deliveries, want 1", len(deliveries))
+		}
+	})
+
+	t.Run("queues do not see each other's messages", func(t *testing.T) {
+		if _, err := mine.Queue("b", time.Minute, 3).Send(ctx, []pipeline.Message{message(1)}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := mine.Queue("c", time.Minute, 3).Receive(ctx, 10, 0)
+		if err != nil || len(got) != 0 {
+			t.Errorf("got %v, %v, want nothing", got, err)
+		}
+	})
+
+	t.Run("a receiver that is stopped says why", func(t *testing.T) {
+		stopping, stop := context.WithCancelCause(ctx)
+		stop(pipeline.ErrDraining)
+		if _, err := mine.Queue("d", time.Minute, 3).Receive(stopping, 10, time.Minute); !errors.Is(err, pipeline.ErrDraining) {
+			t.Errorf("got %v, want the cause", err)
+		}
+	})
+
+	t.Run("sixteen receivers share what is sent, each message once", func(t *testing.T) {
+		const messages = 200
+		q := mine.Queue("e", time.Minute, 3)
+		for n := range messages {
+			if _, err := q.Send(ctx, []pipeline.Message{message(n)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		bodies := make(chan string, messages*2)
+		var group pipeline.Group
+		for i := range 16 {
+			q := []*Store{mine, other}[i%2].Queue("e", time.Minute, 3)
+			group.Go(func() {
+				for {
+					got, err := q.Receive(ctx, 3, 0)
+					if err != nil {
+						t.Error(err)
+					}
+					if len(got) == 0 {
+						return
+					}
+					for _, d := range got {
+						bodies <- string(d.Body)
+					}
+				}
+			})
+		}
+		group.Wait()
+		close(bodies)
+		seen := map[string]int{}
+		for body := range bodies {
+			seen[body]++
+		}
+		for body, times := range seen {
+			if times != 1 {
+				t.Errorf("%s was delivered %d times", body, times)
+			}
+		}
+		if len(seen) != messages {
+			t.Errorf("%d messages were delivered, want %d", len(seen), messages)
+		}
+	})
+}
