@@ -1,11 +1,14 @@
 package pipelinetest
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // TestStore holds a store to the promises of the ports and of the claim protocol, one subtest per promise. open may
 // return the same store every time.
 func TestStore(t *testing.T, open func(t *testing.T) Harness) {
-	for _, promise := range promises {
+	for _, promise := range storePromises() {
 		t.Run(promise.says, func(t *testing.T) { promise.holds(t, open(t)) })
 	}
 }
@@ -16,4 +19,16 @@ type promise struct {
 	holds func(t *testing.T, h Harness)
 }
 
-var promises []promise
+func storePromises() []promise {
+	return slices.Concat(
+		clausePromises,
+		claimPromises,
+		lostPromises,
+		reapPromises,
+		jobPromises,
+		itemPromises,
+		budgetPromises,
+		limitPromises,
+		crowdPromises,
+	)
+}
