@@ -25,6 +25,7 @@ type writer struct {
 
 	version  int64     // PRAGMA data_version: changes when another process has written
 	sharedAt time.Time // when it last changed
+	freedAt  time.Time // when we last let go of the lock
 }
 
 // call is a port call on its way through the writer.
@@ -199,8 +200,8 @@ func (w *writer) apply(c *call) (err error) {
 // waits for the lock looks only now and then.
 func (w *writer) begin() error {
 	w.tx.failed = nil
-	if time.Since(w.sharedAt) < sharedFor {
-		time.Sleep(2 * busyPause)
+	if free := time.Since(w.freedAt); time.Since(w.sharedAt) < sharedFor && free < 2*busyPause {
+		time.Sleep(2*busyPause - free)
 	}
 	ctx := context.Background()
 	err := w.store.patiently(ctx, func() error {
@@ -227,6 +228,7 @@ func (w *writer) noticeOthers() {
 
 func (w *writer) commit() error {
 	_, err := w.tx.exec(`COMMIT`)
+	w.freedAt = time.Now()
 	return w.store.explain(context.Background(), err)
 }
 
