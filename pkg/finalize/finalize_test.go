@@ -110,6 +110,9 @@ func TestHandle(t *testing.T) {
 		b.answerAll(1, nil)
 		zombie := pipeline.StageBody{Stage: 1, Cells: []pipeline.Cell{{Call: "s1c1", State: pipeline.CellFailed}}}
 		b.must(b.store.PutItem(t.Context(), jobID, pipeline.BodyKey(pipeline.WorkTask(0), 1, 9), pipeline.Encode(zombie)))
+		b.must(b.store.PutRaw(pipeline.Ref{Job: jobID, ID: pipeline.WorkTask(0)}, map[string]any{
+			"status": "done", "generation": 9, "stages": 2, "accepted": 2, "bodies": []int{1, 1},
+		}))
 		b.run()
 		if got := b.job().Status; got != pipeline.JobCompleted {
 			t.Errorf("got %s, want completed", got)

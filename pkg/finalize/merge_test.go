@@ -175,13 +175,13 @@ func TestFeed(t *testing.T) {
 		}
 	})
 	t.Run("many long findings become several groups, each of them an item", func(t *testing.T) {
-		b := newBench(t, d, 1)
-		b.answerAll(1, func(body *pipeline.StageBody) {
+		b := newBench(t, d, 3)
+		b.answerAll(3, func(body *pipeline.StageBody) {
 			if body.Stage != 2 {
 				return
 			}
-			for n := range 300 {
-				f := finding(0, "s2c2", "a", n*10, n*10+5)
+			for n := range 250 {
+				f := finding(body.Chunk, "s2c2", "a", body.Chunk*10_000+n*10, body.Chunk*10_000+n*10+5)
 				f.Rationale = strings.Repeat("because ", 100)
 				body.Findings = append(body.Findings, f)
 			}
@@ -189,8 +189,8 @@ func TestFeed(t *testing.T) {
 		if e := b.run(); e.Outcome != pipeline.Succeeded {
 			t.Fatalf("got %s: %s", e.Outcome, e.Failure)
 		}
-		if got := len(b.feed()); got < 300 {
-			t.Errorf("got %d findings on the feed, want all 300", got)
+		if got := len(b.feed()); got < 750 {
+			t.Errorf("got %d findings on the feed, want all 750", got)
 		}
 	})
 }

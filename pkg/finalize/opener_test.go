@@ -32,6 +32,15 @@ func TestMaybeFinalize(t *testing.T) {
 			t.Errorf("got %+v, want a row of one stage that is due", row)
 		}
 	})
+	t.Run("a split that has not ended is waited for, whatever its rows say", func(t *testing.T) {
+		b := newBench(t, definition, 1)
+		b.answerAll(1, nil)
+		b.must(b.store.PutRaw(pipeline.Ref{Job: jobID, ID: pipeline.SplitTask}, map[string]any{"status": "claimed", "stages": 1}))
+		b.must(b.opener().MaybeFinalize(t.Context(), jobID))
+		if exists(b, pipeline.FinalizeTask(1)) {
+			t.Error("it was opened although the split may put more rows")
+		}
+	})
 	t.Run("a split that never ran is closed by a manifest of no chunks, and a late split adds nothing", func(t *testing.T) {
 		b := newBench(t, definition, 0)
 		b.setJob(func(j *pipeline.Job) { j.Status = pipeline.JobCancelling })

@@ -29,7 +29,7 @@ func TestPlan(t *testing.T) {
 		sub := submission()
 		sub.Hold = true
 		sub.Definition.Shared = "<text>{{.Heading}} {{.Text}} and again {{.Text}}</text>"
-		text := strings.Repeat("Der Höchstbetrag (§ 4.2) ist 1.000.000,00 €. ", 200)
+		text := strings.Repeat("Der Höchstbetrag (§ 4.2) ist 1.000.000,00 €. ", 2000)
 		job, _ := b.submit(sub)
 		b.split(job, text, 3, pipeline.TaskParked)
 		plan, err := b.Plan(t.Context(), job.ID)
