@@ -1,0 +1,42 @@
+# Holdfast: what one runs from a clone. Each target says what it is for; `make help` lists them.
+SHELL := bash
+.DEFAULT_GOAL := help
+
+GOFUMPT := go run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+SAMPLE := pkg/pipelines/documents/cuad-worldwide-reseller.txt
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+.PHONY: build
+build: ## build bin/holdfast
+	go build -o bin/holdfast ./pkg/cmd/holdfast
+
+.PHONY: run
+run: build ## review a real contract: three workers, 5 % of the tries fail, one worker is killed
+	bin/holdfast run $(SAMPLE) --workers 3 --concurrency 48 --pace 800ms --kill 1 \
+		--fail 'throttled=3%,unavailable=1%,malformed=0.8%,crash=0.05%' --out holdfast-out
+
+.PHONY: test
+test: ## all tests, with the race detector
+	go test -race ./...
+
+.PHONY: lint
+lint: ## vet, staticcheck, gofumpt
+	go vet ./...
+	$(STATICCHECK) ./...
+	@out="$$($(GOFUMPT) -l pkg scripts)"; if [ -n "$$out" ]; then echo "not formatted (make fmt):"; echo "$$out"; exit 1; fi
+
+.PHONY: fmt
+fmt: ## format
+	$(GOFUMPT) -w pkg scripts
+
+.PHONY: mutants
+mutants: ## break one clause at a time; each mutant must make its test fail
+	go run ./scripts/mutants
+
+.PHONY: clean
+clean: ## remove what building and running left here
+	rm -rf bin .holdfast holdfast-out
