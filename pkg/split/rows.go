@@ -1,0 +1,125 @@
+package split
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast/pkg/pipeline"
+)
+
+const (
+	// putRounds bounds how often rows that a batch left out are put again in one attempt.
+	putRounds = 8
+	// putWait is how long the first of these rounds waits; it doubles.
+	putWait = 50 * time.Millisecond
+)
+
+// rows are the work tasks of n chunks, born parked while the job is planned. The bell is rung right after they are put;
+// the reaper looks at them a little later, should it get lost.
+func (s *Splitter) rows(job pipeline.Job, d pipeline.Definition, n int) []pipeline.Task {
+	status, now := pipeline.TaskPending, s.cfg.Clock.Now()
+	if job.Status == pipeline.JobPlanned {
+		status = pipeline.TaskParked
+	}
+	rows := make([]pipeline.Task, n)
+	for i := range rows {
+		rows[i] = pipeline.Task{
+			Ref:      pipeline.Ref{Job: job.ID, ID: pipeline.WorkTask(i)},
+			Tenant:   job.Tenant,
+			Status:   status,
+			Stages:   len(d.Stages),
+			MaxTries: s.cfg.Policy.TryCap(d.Calls()),
+			ReadyAt:  now,
+			DueAt:    now.Add(s.cfg.Policy.RenewEvery),
+		}
+	}
+	return rows
+}
+
+// put puts the rows that are not there yet. A row of an attempt before this one stays as it is.
+func (s *Splitter) put(ctx context.Context, a pipeline.Attempt, rows []pipeline.Task) error {
+	if err := a.Fence(ctx); err != nil {
+		return fmt.Errorf("before the rows: %w", err)
+	}
+	for len(rows) > 0 {
+		n := min(len(rows), pipeline.MaxWrite)
+		if err := s.putBatch(ctx, rows[:n]); err != nil {
+			return err
+		}
+		rows = rows[n:]
+		a.Progress()
+	}
+	return nil
+}
+
+func (s *Splitter) putBatch(ctx context.Context, batch []pipeline.Task) error {
+	wait := putWait
+	for round := range putRounds {
+		if round > 0 {
+			if err := s.cfg.Clock.Sleep(ctx, wait); err != nil {
+				return err
+			}
+			wait *= 2
+		}
+		left, err := s.cfg.Tasks.PutTasks(ctx, batch)
+		if err != nil {
+			return fmt.Errorf("put the rows from %s on: %w", batch[0].Ref, err)
+		}
+		if batch = left; len(batch) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("put the rows from %s on: %d were left out %d times: %w", batch[0].Ref, len(batch), putRounds, pipeline.ErrBusy)
+}
+
+// ring sends the bells of rows that may be claimed.
+func (s *Splitter) ring(ctx context.Context, rows []pipeline.Task) {
+	if len(rows) == 0 || rows[0].Status != pipeline.TaskPending {
+		return
+	}
+	_ = s.cfg.Ring(ctx, rows...) // not sent: the rows are due, and the reaper rings them
+}
+
+// problem is an error that knows its failure.
+type problem struct{ pipeline.Failure }
+
+func (p *problem) Error() string { return p.Failure.String() }
+
+// invalid is a document or definition that no attempt can split.
+func invalid(doing string, err error) error {
+	return &problem{pipeline.Fail(pipeline.Invalid, "%s: %v", doing, err)}
+}
+
+// failure is what an error comes to. What is no problem of the document and no stop is the store's.
+func failure(ctx context.Context, err error) pipeline.Failure {
+	var p *problem
+	if errors.As(err, &p) {
+		return p.Failure
+	}
+	stop := err
+	if ctx.Err() != nil {
+		stop = context.Cause(ctx)
+	}
+	for _, known := range stops {
+		if errors.Is(stop, known.err) {
+			return pipeline.Fail(known.kind, "%v", stop)
+		}
+	}
+	return pipeline.Fail(pipeline.StoreFault, "%v", err)
+}
+
+// stops are the reasons for which an attempt has to end early.
+var stops = []struct {
+	err  error
+	kind pipeline.Kind
+}{
+	{pipeline.ErrCancelled, pipeline.Cancelled},
+	{pipeline.ErrPaused, pipeline.Paused},
+	{pipeline.ErrDraining, pipeline.Shutdown},
+	{pipeline.ErrClaimLost, pipeline.Lost},
+	{pipeline.ErrFenced, pipeline.Lost},
+	{pipeline.ErrTimedOut, pipeline.TimedOut},
+	{pipeline.ErrStalled, pipeline.TimedOut},
+}
