@@ -25,7 +25,9 @@ func (v value) at() place {
 func (v value) missing() bool   { return v.node == nil || v.node.Tag == "!!null" }
 func (v value) isMapping() bool { return v.node != nil && v.node.Kind == yaml.MappingNode }
 func (v value) isList() bool    { return v.node != nil && v.node.Kind == yaml.SequenceNode }
-func (v value) isScalar() bool  { return v.node != nil && v.node.Kind == yaml.ScalarNode && !v.missing() }
+func (v value) isScalar() bool {
+	return v.node != nil && v.node.Kind == yaml.ScalarNode && !v.missing()
+}
 
 // entries are the keys and values of a mapping in the file's order.
 func (v value) entries() (keys, values []value) {
