@@ -1,0 +1,80 @@
+package triage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"holdfast/pkg/pipeline"
+)
+
+// Letter is a dead letter held against the row that it is about.
+type Letter struct {
+	pipeline.DeadLetter
+	Queue   string           `json:"queue"`
+	Row     *pipeline.Task   `json:"row,omitempty"`
+	Stale   bool             `json:"stale"`   // it says nothing about the row as it stands
+	Meaning string           `json:"meaning"` // for a person
+	Expires pipeline.Instant `json:"expires"`
+}
+
+// DeadLetters is every dead letter of both queues, the one that expires next first. Reading them changes nothing.
+func (t *Triage) DeadLetters(ctx context.Context) ([]Letter, error) {
+	var all []Letter
+	for _, q := range []struct {
+		name  string
+		queue pipeline.Queue
+	}{{"control", t.cfg.Queues.Control}, {"work", t.cfg.Queues.Work}} {
+		for cursor := ""; ; {
+			page, next, err := q.queue.DeadLetters(ctx, cursor)
+			if err != nil {
+				return nil, fmt.Errorf("read the dead letters of the %s queue: %w", q.name, err)
+			}
+			for _, letter := range page {
+				l, err := t.letter(ctx, q.name, letter)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, l)
+			}
+			if cursor = next; cursor == "" {
+				break
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Letter) int { return int(a.Expires.Sub(b.Expires)) })
+	return all, nil
+}
+
+func (t *Triage) letter(ctx context.Context, queue string, letter pipeline.DeadLetter) (Letter, error) {
+	l := Letter{DeadLetter: letter, Queue: queue, Expires: letter.SentAt.Add(t.cfg.Policy.DeadLetterRetention)}
+	ref := pipeline.Ref{Job: letter.Job, ID: letter.Task}
+	if ref.Job == "" {
+		m, err := pipeline.DecodeMessage(letter.Body)
+		if err != nil {
+			l.Meaning = "not a message of ours: " + letter.Reason.Cause
+			return l, nil
+		}
+		ref = m.Ref()
+		l.Job, l.Task = m.Job, m.Task
+	}
+	row, err := t.cfg.Store.Task(ctx, ref)
+	switch {
+	case errors.Is(err, pipeline.ErrNotFound):
+		l.Stale, l.Meaning = true, "stale: there is no such row"
+		return l, nil
+	case err != nil:
+		return l, fmt.Errorf("read the row of a dead letter: %w", err)
+	}
+	l.Row = &row
+	switch {
+	case !row.Status.Ended():
+		l.Stale, l.Meaning = true, fmt.Sprintf("stale: the row is still %s", row.Status)
+	case row.Status != pipeline.TaskAbandoned:
+		l.Stale, l.Meaning = true, fmt.Sprintf("stale: the row is %s", row.Status)
+	default:
+		l.Meaning = "abandoned: " + row.Reason.String()
+	}
+	return l, nil
+}

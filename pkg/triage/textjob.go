@@ -1,0 +1,98 @@
+package triage
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"holdfast/pkg/pipeline"
+)
+
+// listed is how many names a line of a text shows before it says how many more there are.
+const listed = 8
+
+// Text is the story of a job for a terminal.
+func (s JobStory) Text() string {
+	var p page
+	p.line(0, "job %s (%s) is %s", s.Job.ID, s.Job.Name, s.Job.Status)
+	if !s.Job.Reason.None() {
+		p.line(2, "because %s", s.Job.Reason)
+	}
+	if c := s.Counts; c.Cells > 0 {
+		p.line(0, "%s of %s cells answered (%s by stored replies), %s gated, %s failed, %s not asked",
+			pipeline.Count(c.Answered), pipeline.Count(c.Cells), pipeline.Count(c.Reused), pipeline.Count(c.Gated), pipeline.Count(c.Failed), pipeline.Count(c.NotAsked))
+	}
+	if !s.Ended {
+		p.line(0, "it has not ended: this is what is known so far")
+	}
+	for _, c := range s.Clusters {
+		p.WriteString("\n")
+		c.write(&p)
+	}
+	s.writeTasks(&p)
+	for _, row := range s.Unclaimable {
+		p.line(0, "unclaimable: %s was rung %d times since its last claim, and nobody claims it", row.ID, row.Rings)
+	}
+	if len(s.Clusters)+len(s.Tasks)+len(s.Unclaimable) == 0 {
+		p.line(0, "nothing is missing")
+	}
+	return p.String()
+}
+
+// WriteText writes the story of a job for a terminal.
+func (s JobStory) WriteText(w io.Writer) error {
+	_, err := io.WriteString(w, s.Text())
+	return err
+}
+
+func (c Cluster) write(p *page) {
+	p.line(0, "%s cells  %s: %s", pipeline.Count(c.Cells), c.Kind, c.Cause)
+	if len(c.Stages) > 0 {
+		p.line(2, "stages %s", names(c.Stages))
+	}
+	p.line(2, "calls %s", names(c.Calls))
+	p.line(2, "tasks %s", names(c.Tasks))
+}
+
+func (s JobStory) writeTasks(p *page) {
+	if len(s.Tasks) == 0 {
+		return
+	}
+	p.WriteString("\n")
+	p.line(0, "tasks that did not end done")
+	for _, t := range s.Tasks {
+		text := fmt.Sprintf("%s %s, %d of %d stages accepted", t.Task, t.Status, t.Accepted, t.Stages)
+		if t.Label != "" {
+			text += ", " + t.Label
+		}
+		if !t.Reason.None() {
+			text += ": " + t.Reason.String()
+		}
+		p.line(2, "%s", text)
+	}
+}
+
+func names[T ~string](all []T) string {
+	var shown []string
+	for _, name := range all[:min(len(all), listed)] {
+		shown = append(shown, string(name))
+	}
+	text := strings.Join(shown, ", ")
+	if more := len(all) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// Text is what a redrive gives back, for a terminal.
+func (r Redriven) Text() string {
+	var p page
+	for _, t := range r.Tasks {
+		p.line(0, "%s: again from stage %d, %s calls, at most %s tries more, at most %s", t.Task, t.Accepted+1, pipeline.Count(t.Calls), pipeline.Count(t.Tries), t.Cost)
+	}
+	for _, s := range r.Skipped {
+		p.line(0, "%s: skipped: %s", s.Task, s.Why)
+	}
+	p.line(0, "%d tasks; the ceiling is raised by %s, the worst case; answers that are stored are not asked again", len(r.Tasks), r.Cost)
+	return p.String()
+}
