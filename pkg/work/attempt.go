@@ -227,7 +227,7 @@ func (a *attempt) Fence(ctx context.Context) error {
 		return err
 	}
 	c := a.Claim()
-	if row.Status != pipeline.TaskClaimed || row.Generation != c.Generation || row.ClaimID != c.ClaimID {
+	if !holds(&row, c.Fence()) {
 		a.halt(pipeline.ErrClaimLost)
 		return fmt.Errorf("%s: %w", c.Ref, pipeline.ErrFenced)
 	}
@@ -253,6 +253,7 @@ func (a *attempt) Checkpoint(ctx context.Context, stage int, body []byte) error 
 	a.mu.Lock()
 	a.claim.Accepted, a.claim.Bodies = row.Accepted, row.Bodies
 	a.claim.Attempts, a.claim.Losses = 1, 0
+	a.claim.Allowed = max(a.claim.Allowed, row.Allowed)
 	a.stage, a.stageAt = stage+1, a.w.clock.Now()
 	a.progress = a.w.clock.Mono()
 	a.mu.Unlock()
@@ -261,7 +262,7 @@ func (a *attempt) Checkpoint(ctx context.Context, stage int, body []byte) error 
 }
 
 // accept sends the acceptance, the same again while the store is busy. Refused, with our own generation at that
-// stage: it landed.
+// stage: it landed. Refused, but still ours with more tries allowed: a renewal landed whose answer was lost.
 func (a *attempt) accept(ctx context.Context, stage int) (pipeline.Task, error) {
 	a.mu.Lock()
 	write := pipeline.CheckpointWrite{Fence: a.claim.Fence(), Stage: stage, Allowed: a.claim.Allowed}
@@ -270,8 +271,14 @@ func (a *attempt) accept(ctx context.Context, stage int) (pipeline.Task, error) 
 	err := a.w.persist(ctx, func() error {
 		var err error
 		row, err = a.w.cfg.Store.Checkpoint(ctx, write)
-		if old, refused := pipeline.Old(err); refused && old != nil && old.Body(stage) == write.Generation {
+		old, refused := pipeline.Old(err)
+		switch {
+		case !refused || old == nil:
+		case old.Body(stage) == write.Generation:
 			row, err = *old, nil
+		case holds(old, write.Fence) && old.Accepted == stage-1 && old.Allowed > write.Allowed:
+			write.Allowed = old.Allowed
+			err = pipeline.ErrBusy
 		}
 		return err
 	})

@@ -16,13 +16,14 @@ func (a *attempt) keep(ctx context.Context) {
 	wait := p.RenewEvery
 	for clock.Sleep(ctx, wait) == nil {
 		a.mu.Lock()
-		idle, own := clock.Mono()-a.progress, a.mono-clock.Mono()
+		idle := clock.Mono() - a.progress
+		lapsed := clock.Now() > a.wall || clock.Mono() > a.mono
 		a.mu.Unlock()
 		if idle >= p.StallTimeout {
 			a.halt(pipeline.ErrStalled)
 			return
 		}
-		if own <= 0 {
+		if lapsed {
 			a.halt(pipeline.ErrClaimLost)
 			return
 		}
@@ -67,11 +68,14 @@ func (a *attempt) renewTo(ctx context.Context, allowed int) error {
 	old, refused := pipeline.Old(err)
 	switch {
 	case err == nil:
-		a.extend(write.Expires, began+p.ClaimTTL, allowed)
+		a.extend(write.Expires, began, allowed)
 		return nil
-	case refused && old != nil && old.Status == pipeline.TaskClaimed && old.Generation == write.Generation && old.ClaimID == write.ClaimID && old.Allowed >= allowed:
+	case refused && holds(old, write.Fence):
 		// Our own first copy got there. It lasts until the earlier of the expiry shown and our own reckoning.
-		a.extend(min(old.ExpiresAt, write.Expires), began+p.ClaimTTL, old.Allowed)
+		a.extend(min(old.ExpiresAt, write.Expires), began, old.Allowed)
+		if old.Allowed < allowed {
+			return fmt.Errorf("renew %s: an earlier renewal came first: %w", a.claim.Ref, pipeline.ErrBusy)
+		}
 		return nil
 	case refused:
 		a.halt(pipeline.ErrClaimLost)
@@ -79,9 +83,17 @@ func (a *attempt) renewTo(ctx context.Context, allowed int) error {
 	return fmt.Errorf("renew %s: %w", a.claim.Ref, err)
 }
 
-func (a *attempt) extend(wall pipeline.Instant, mono time.Duration, allowed int) {
+// holds says that the row is still claimed under the fence.
+func holds(row *pipeline.Task, f pipeline.Fence) bool {
+	return row != nil && row.Status == pipeline.TaskClaimed && row.Generation == f.Generation && row.ClaimID == f.ClaimID
+}
+
+// extend trusts the claim until wall. By the monotonic clock that is no longer than the stored expiry has moved on: a
+// wall clock that was set back moves it by next to nothing.
+func (a *attempt) extend(wall pipeline.Instant, began time.Duration, allowed int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.wall, a.mono, a.claim.Allowed = wall, mono, allowed
+	a.mono = min(began+a.w.cfg.Policy.ClaimTTL, a.mono+wall.Sub(a.wall))
+	a.wall, a.claim.Allowed = wall, allowed
 	a.claim.ExpiresAt = wall
 }
