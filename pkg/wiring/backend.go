@@ -45,7 +45,7 @@ func OpenEmbedded(ctx context.Context, e Embedded, p pipeline.Policy) (*Backend,
 			Control: store.Queue(controlQueue, p.Visibility(), p.MaxReceives),
 			Work:    store.Queue(workQueue, p.Visibility(), p.MaxReceives),
 		},
-		Close: store.Close,
+		Close: store.CloseFile,
 	}, nil
 }
 

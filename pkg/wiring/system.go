@@ -141,3 +141,6 @@ func (s *System) Worker() *work.Worker {
 		Jitter: cfg.Jitter, Observe: cfg.Observe, Stuck: cfg.Stuck,
 	})
 }
+
+// Policy is the policy that the process works by.
+func (s *System) Policy() pipeline.Policy { return s.cfg.Policy }

@@ -1,0 +1,177 @@
+// Package cli is what a person meets: the commands, their progress, their tables and their exit codes.
+//
+// It may decide how things are said, and how many worker processes a run has. It may not decide anything about jobs:
+// each command is a call of a step, and what it prints comes from the store.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"holdfast/pkg/config"
+	"holdfast/pkg/pipeline"
+	"holdfast/pkg/wiring"
+)
+
+// Exit codes.
+const (
+	exitCompleted   = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitPartial     = 3
+	exitCancelled   = 4
+	exitInterrupted = 130
+)
+
+// grammar is the command line.
+type grammar struct {
+	Store    string `help:"Folder of the embedded store: jobs, queues and stored replies. Several terminals may use it at once." default:".holdfast" env:"HOLDFAST_STORE" placeholder:"DIR"`
+	Policy   string `help:"File (YAML or JSON) with retry and time settings that differ from the shipped ones." placeholder:"FILE"`
+	FullSync bool   `help:"Wait for the disk at every commit: survive a power cut, not only kill -9."`
+	MaxPages int    `hidden:"" help:"The most pages that the store file may have."`
+	Tenant   string `help:"Whose jobs these are." default:"local" env:"HOLDFAST_TENANT"`
+
+	Run     runCmd     `cmd:"" help:"Review a document from beginning to end: plan, workers, progress, report."`
+	Submit  submitCmd  `cmd:"" help:"Submit a document and return; workers in other terminals do the work."`
+	Worker  workerCmd  `cmd:"" help:"Work on submitted jobs until it is stopped. Ctrl-C drains: claims are released, nothing is lost."`
+	Jobs    jobsCmd    `cmd:"" help:"List jobs."`
+	Status  statusCmd  `cmd:"" help:"Show where a job stands."`
+	Watch   watchCmd   `cmd:"" help:"Follow a job until it ends."`
+	Pause   pauseCmd   `cmd:"" help:"Pause a job: calls in flight finish, no new one starts."`
+	Resume  resumeCmd  `cmd:"" help:"Let a paused or planned job go on."`
+	Cancel  cancelCmd  `cmd:"" help:"Cancel a job: calls in flight are aborted, what was answered is kept."`
+	Redrive redriveCmd `cmd:"" help:"Give abandoned tasks, or done ones with failed cells, their attempts back."`
+	Report  reportCmd  `cmd:"" help:"Write the report of a job that has ended."`
+	Why     whyCmd     `cmd:"" help:"Tell every attempt and every try of a task, or what is missing from a job and why."`
+	Letters lettersCmd `cmd:"" name:"dead-letters" help:"List the dead letters and what each means."`
+	Reap    reapCmd    `cmd:"" help:"Sweep once: move on what stalled. Workers do this themselves every second."`
+}
+
+// app is what the commands share.
+type app struct {
+	*grammar
+	out, err io.Writer
+	ctx      context.Context // done at the second signal: drop everything
+	drain    context.Context // done at the first: finish what is in flight
+	clock    pipeline.RealClock
+	policy   pipeline.Policy
+}
+
+// codeError ends the program with a code; an empty text prints nothing more.
+type codeError struct {
+	code int
+	text string
+}
+
+func (e codeError) Error() string { return e.text }
+
+func usage(format string, args ...any) error {
+	return codeError{exitUsage, fmt.Sprintf(format, args...)}
+}
+
+// Main runs the command line and returns the exit code.
+func Main(args []string, out, errOut io.Writer) int {
+	var g grammar
+	exited := -1
+	parser, err := kong.New(&g, kong.Name("holdfast"), kong.Writers(out, errOut),
+		kong.Description("Holdfast fans one document out over thousands of LLM calls and loses none of them."),
+		kong.Exit(func(code int) { exited = code }), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	if err != nil {
+		fmt.Fprintln(errOut, "holdfast:", err)
+		return exitFailed
+	}
+	parsed, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited // --help printed it
+	}
+	if err != nil {
+		fmt.Fprintf(errOut, "holdfast: %v\nRun \"holdfast --help\" to see the commands.\n", err)
+		return exitUsage
+	}
+	a := &app{grammar: &g, out: out, err: errOut, clock: pipeline.NewRealClock()}
+	defer a.signals()()
+	if a.policy, err = a.loadPolicy(); err == nil {
+		err = parsed.Run(a)
+	}
+	return a.exit(err)
+}
+
+func (a *app) exit(err error) int {
+	var code codeError
+	switch {
+	case err == nil:
+		return exitCompleted
+	case errors.As(err, &code):
+		if code.text != "" {
+			fmt.Fprintln(a.err, "holdfast:", code.text)
+		}
+		return code.code
+	default:
+		fmt.Fprintln(a.err, "holdfast:", err)
+		return exitFailed
+	}
+}
+
+// signals makes the first interrupt a drain and the second the end.
+func (a *app) signals() (stop func()) {
+	ctx, drop := context.WithCancelCause(context.Background())
+	drain, begin := context.WithCancelCause(ctx)
+	a.ctx, a.drain = ctx, drain
+	caught := make(chan os.Signal, 2)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	var group pipeline.Group
+	group.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			case <-caught:
+				if n > 0 {
+					drop(pipeline.ErrDraining)
+				}
+				begin(pipeline.ErrDraining)
+			}
+		}
+	})
+	return func() {
+		signal.Stop(caught)
+		close(done)
+		group.Wait()
+		begin(nil)
+		drop(nil)
+	}
+}
+
+func (a *app) loadPolicy() (pipeline.Policy, error) {
+	if a.Policy == "" {
+		return pipeline.DefaultPolicy(), nil
+	}
+	p, err := config.LoadPolicy(a.Policy)
+	if err != nil {
+		return p, codeError{exitUsage, err.Error()}
+	}
+	return p, nil
+}
+
+// backend opens the embedded store.
+func (a *app) backend() (*wiring.Backend, error) {
+	return wiring.OpenEmbedded(a.ctx, wiring.Embedded{Dir: a.Store, FullSync: a.FullSync, MaxPages: a.MaxPages}, a.policy)
+}
+
+// system opens the store and the steps over it, for commands that do not work themselves.
+func (a *app) system() (*wiring.System, func(), error) {
+	b, err := a.backend()
+	if err != nil {
+		return nil, nil, err
+	}
+	s := wiring.New(b, wiring.Config{Tenant: a.Tenant, Worker: "cli", Policy: a.policy, Clock: a.clock})
+	return s, func() { _ = b.Close() }, nil // every write was answered after its commit
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"holdfast/pkg/config"
+	"holdfast/pkg/offline"
+	"holdfast/pkg/pipeline"
+)
+
+// modelFlags choose the model and, for the offline one, how it behaves.
+type modelFlags struct {
+	Model   string        `help:"Model to ask: offline (rules, no network)." default:"offline"`
+	PriceAs string        `name:"price-as" help:"Show costs at this model's prices." default:"claude-sonnet-5-5" placeholder:"MODEL"`
+	Pace    time.Duration `help:"Mean time that the offline model takes for an answer." placeholder:"DURATION"`
+	Fail    string        `help:"Share of tries that fail, by kind, e.g. 'throttled=3%,unavailable=1%,malformed=1%,crash=0.2%'." placeholder:"SPEC"`
+	Seed    uint64        `help:"Seed of the failures." default:"1"`
+	Ledger  string        `help:"File to which the offline model appends every question before it answers." placeholder:"FILE"`
+}
+
+// offlineNames are what --model may say for the offline model.
+var offlineNames = []string{"offline", "offline-rules-1"}
+
+// model makes the model. worker names who asks, in the ledger.
+func (f modelFlags) model(worker string, clock pipeline.Clock, kill func()) (pipeline.Model, error) {
+	known := false
+	for _, name := range offlineNames {
+		known = known || f.Model == name
+	}
+	if !known {
+		return nil, usage("there is no model %q; the models are: %s", f.Model, strings.Join(offlineNames, ", "))
+	}
+	faults, err := offline.ParseFaults(f.Fail)
+	if err != nil {
+		return nil, usage("--fail: %v", err)
+	}
+	price, err := config.Price(f.PriceAs)
+	if err != nil {
+		return nil, usage("--price-as: %v", err)
+	}
+	return offline.New(offline.Config{
+		Seed: f.Seed, Pace: f.Pace, Faults: faults, Ledger: f.Ledger, Worker: worker, Clock: clock, Kill: kill,
+		Price: price, PricedAs: f.PriceAs,
+	}), nil
+}
+
+// args are the flags again, for a worker process.
+func (f modelFlags) args() []string {
+	args := []string{"--model", f.Model, "--price-as", f.PriceAs, "--seed", fmt.Sprint(f.Seed)}
+	if f.Pace > 0 {
+		args = append(args, "--pace", f.Pace.String())
+	}
+	if f.Fail != "" {
+		args = append(args, "--fail", f.Fail)
+	}
+	if f.Ledger != "" {
+		args = append(args, "--ledger", f.Ledger)
+	}
+	return args
+}

@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"holdfast/pkg/offline"
+	"holdfast/pkg/pipeline"
+	"holdfast/pkg/wiring"
+)
+
+// gravest is how many findings the terminal shows.
+const gravest = 5
+
+// outcome is how a run went: what the last lines, or --json, tell.
+type outcome struct {
+	Result   pipeline.Result    `json:"-"`
+	Job      pipeline.JobID     `json:"job"`
+	Status   pipeline.JobStatus `json:"status"`
+	Reason   string             `json:"reason,omitempty"`
+	Counts   pipeline.Counts    `json:"counts"`
+	Stood    bool               `json:"stood"` // the job had ended before: nothing was asked
+	Killed   int                `json:"workers_killed"`
+	Asked    int                `json:"calls_asked"` // that were answered by the model in this job
+	InFlight int                `json:"in_flight_asked_again"`
+	Again    int                `json:"stored_asked_again"`
+	Witness  bool               `json:"witness"` // the two numbers above come from the model's own ledger
+	Spend    pipeline.Spend     `json:"spend"`
+	Findings []pipeline.Finding `json:"gravest,omitempty"`
+	Total    int                `json:"findings"`
+	Files    []string           `json:"files,omitempty"`
+	model    pipeline.ModelInfo
+}
+
+// outcomeOf reads the result of a job that has ended.
+func outcomeOf(ctx context.Context, s *wiring.System, job pipeline.Job) (outcome, error) {
+	o := outcome{Job: job.ID, Status: job.Status, Reason: job.Reason.Cause}
+	o.model, _ = modelOf(ctx, s, job.ID) // older jobs have none: then no price is named
+	if job.Result == "" {
+		o.Result = pipeline.Result{Job: job, Status: job.Status, Reason: job.Reason}
+		return o, nil
+	}
+	result, err := resultOf(ctx, s, job)
+	if err != nil {
+		return o, err
+	}
+	o.Result, o.Counts, o.Spend, o.Total = result, result.Counts, result.Spend, len(result.Findings)
+	o.Findings = result.Findings[:min(gravest, len(result.Findings))]
+	o.Asked = o.Counts.Answered - o.Counts.Reused
+	return o, nil
+}
+
+func resultOf(ctx context.Context, s *wiring.System, job pipeline.Job) (pipeline.Result, error) {
+	body, err := s.Backend.Blobs.Blob(ctx, job.Result)
+	if err != nil {
+		return pipeline.Result{}, fmt.Errorf("read the result of job %s: %w", job.ID, err)
+	}
+	return pipeline.Decode[pipeline.Result](body, "result")
+}
+
+func modelOf(ctx context.Context, s *wiring.System, job pipeline.JobID) (pipeline.ModelInfo, error) {
+	body, err := s.Backend.Store.Item(ctx, job, pipeline.ModelKey)
+	if err != nil {
+		return pipeline.ModelInfo{}, err
+	}
+	return pipeline.Decode[pipeline.ModelInfo](body, "model")
+}
+
+// readLedger compares what the model says it was asked with when each reply was stored.
+func (o *outcome) readLedger(ctx context.Context, s *wiring.System, path string) error {
+	if path == "" {
+		return nil
+	}
+	entries, err := offline.ReadLedger(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the ledger: %w", err)
+	}
+	var keys []pipeline.ReplyKey
+	for _, e := range entries {
+		keys = append(keys, e.Key)
+	}
+	replies, err := pipeline.ReadReplies(ctx, s.Backend.Store, s.Backend.Blobs, pipeline.NewRealClock(), keys)
+	if err != nil {
+		return err
+	}
+	stored := map[pipeline.ReplyKey]pipeline.Instant{}
+	for key, reply := range replies {
+		stored[key] = reply.At
+	}
+	repeated := offline.Repeats(entries, stored)
+	o.InFlight, o.Again = repeated.InFlight+repeated.Unstored, repeated.Stored
+	o.Witness = true
+	return nil
+}
+
+// lines are the end of a run, for a person.
+func (o outcome) lines() []string {
+	lines := []string{"", o.headline()}
+	if o.Status != pipeline.JobCompleted && o.Reason != "" {
+		lines = append(lines, "Reason: "+o.Reason)
+	}
+	if o.Status == pipeline.JobPartial {
+		lines = append(lines,
+			fmt.Sprintf("What is missing and why: holdfast why %s", o.Job),
+			fmt.Sprintf("Ask for it again with:   holdfast redrive %s", o.Job))
+	}
+	if o.Spend.Tries > 0 {
+		lines = append(lines, fmt.Sprintf("%s tries%s; spend %s.", thousands(o.Spend.Tries), kinds(o.Spend.Failures), spendNote(o.Spend.Cost, o.model)))
+	}
+	if len(o.Findings) > 0 {
+		lines = append(lines, "", fmt.Sprintf("The gravest of %s:", count(o.Total, "finding", "findings")))
+	}
+	for _, f := range o.Findings {
+		lines = append(lines, findingLines(f)...)
+	}
+	if len(o.Files) > 0 {
+		lines = append(lines, "", "Written:")
+	}
+	for _, file := range o.Files {
+		lines = append(lines, "  "+file)
+	}
+	return lines
+}
+
+// headline is the one line that says whether anything was lost.
+func (o outcome) headline() string {
+	c := o.Counts
+	if c.Cells == 0 {
+		return fmt.Sprintf("Job %s is %s.", o.Job, o.Status)
+	}
+	line := fmt.Sprintf("%s of %s cells answered", thousands(c.Answered), thousands(c.Cells))
+	if c.Gated > 0 {
+		line += fmt.Sprintf(", %s not needed", thousands(c.Gated))
+	}
+	if missing := c.Failed + c.NotAsked; missing > 0 {
+		line += fmt.Sprintf(", %s missing (%s)", thousands(missing), o.Status)
+	}
+	if o.Stood {
+		return line + fmt.Sprintf("; job %s had ended before: 0 calls.", o.Job)
+	}
+	line += fmt.Sprintf("; %s asked, %s answered by stored replies", count(o.Asked, "call", "calls"), thousands(c.Reused))
+	line += "; " + count(o.Killed, "worker killed", "workers killed")
+	if o.Witness {
+		line += fmt.Sprintf("; %s in flight asked again; %s asked again", count(o.InFlight, "call", "calls"), count(o.Again, "stored answer", "stored answers"))
+	}
+	return line + "."
+}
+
+// quoteWidth is how much of a quote the terminal shows.
+const quoteWidth = 220
+
+func findingLines(f pipeline.Finding) []string {
+	where := f.Clause
+	if where == "" && f.Chunk >= 0 {
+		where = fmt.Sprintf("part %d", f.Chunk+1)
+	}
+	if f.Match == pipeline.MatchAbsence {
+		where = "whole document"
+	}
+	lines := []string{fmt.Sprintf("  %-8s %s [%s]", f.Severity, f.Title, where)}
+	if f.Quote != "" {
+		quote := pipeline.Cut(oneLine(f.Quote), quoteWidth)
+		if len(quote) < len(oneLine(f.Quote)) {
+			quote += " ..."
+		}
+		lines = append(lines, fmt.Sprintf("           %q", quote))
+	}
+	return lines
+}
+
+// json prints the outcome as one object, and ends with the job's exit code.
+func (o outcome) json(out io.Writer) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(o); err != nil {
+		return err
+	}
+	return codeError{code: exitCode(o.Status)}.orNil()
+}

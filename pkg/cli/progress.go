@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"holdfast/pkg/pipeline"
+	"holdfast/pkg/wiring"
+	"holdfast/pkg/work"
+)
+
+// progress is how far a job is, from its rows.
+type progress struct {
+	Job         pipeline.Job
+	Chunks      int
+	Ended       int // chunks
+	Cells       int // of the plan
+	Done        int // cells of accepted stages, and those of running ones as far as they are known
+	Claimed     int
+	Deferrals   int
+	Status      map[pipeline.TaskStatus]int
+	Unclaimable []pipeline.TaskID
+	Tries       int // by this run's workers
+	Failures    map[pipeline.Kind]int
+	Reused      int
+	Cost        pipeline.Money
+	Deaths      int
+
+	open map[pipeline.TaskID]int // accepted stage of each chunk that has not ended
+}
+
+// progressOf reads a job's rows.
+func progressOf(ctx context.Context, s *wiring.System, job pipeline.Job) (progress, error) {
+	p := progress{Job: job, Status: map[pipeline.TaskStatus]int{}, open: map[pipeline.TaskID]int{}}
+	definition, err := definitionOf(ctx, s, job)
+	if err != nil {
+		return p, err
+	}
+	rows, err := pipeline.AllTasks(ctx, s.Backend.Store, job.ID)
+	if err != nil {
+		return p, fmt.Errorf("read the tasks of job %s: %w", job.ID, err)
+	}
+	for _, row := range rows {
+		if row.Unclaimable(s.Policy()) {
+			p.Unclaimable = append(p.Unclaimable, row.ID)
+		}
+		if row.ID.Kind() != pipeline.TaskWork {
+			continue
+		}
+		p.Chunks++
+		p.Status[row.Status]++
+		p.Deferrals += row.Deferrals
+		for stage := range row.Accepted {
+			p.Done += len(definition.Stages[stage].Calls)
+		}
+		switch {
+		case row.Status.Ended():
+			p.Ended++
+		default:
+			p.open[row.ID] = row.Accepted
+		}
+		if row.Status == pipeline.TaskClaimed {
+			p.Claimed++
+		}
+	}
+	p.Cells = p.Chunks * definition.Calls()
+	return p, nil
+}
+
+func definitionOf(ctx context.Context, s *wiring.System, job pipeline.Job) (pipeline.Definition, error) {
+	body, err := s.Backend.Blobs.Blob(ctx, job.Fingerprint)
+	if err != nil {
+		return pipeline.Definition{}, fmt.Errorf("read the definition of job %s: %w", job.ID, err)
+	}
+	return pipeline.DecodeDefinition(body)
+}
+
+// tally counts the events of this run's workers.
+type tally struct {
+	mu       sync.Mutex
+	tries    int
+	failures map[pipeline.Kind]int
+	answers  map[pipeline.TaskID]int // of the stage that runs
+	reused   int
+	deaths   int
+	cost     pipeline.Money
+}
+
+func (t *tally) add(e work.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.failures == nil {
+		t.failures, t.answers = map[pipeline.Kind]int{}, map[pipeline.TaskID]int{}
+	}
+	switch e.What {
+	case "try":
+		t.tries++
+		t.cost += e.Cost
+		if e.Kind != "" {
+			t.failures[e.Kind]++
+		}
+	case "answer":
+		t.answers[e.Task]++
+	case "reuse":
+		t.answers[e.Task]++
+		t.reused++
+	case "claim", "stage", "end":
+		t.answers[e.Task] = 0
+	case "death":
+		t.deaths++
+	}
+}
+
+// over adds what the events tell to what the rows tell.
+func (t *tally) over(p *progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.Tries, p.Reused, p.Cost, p.Deaths = t.tries, t.reused, t.cost, t.deaths
+	p.Failures = map[pipeline.Kind]int{}
+	for kind, n := range t.failures {
+		p.Failures[kind] = n
+	}
+	for task := range p.open {
+		p.Done += t.answers[task]
+	}
+	p.Done = min(p.Done, p.Cells)
+}
+
+// screen shows lines, and below them progress that is drawn over itself on a terminal.
+type screen struct {
+	out   io.Writer
+	live  bool
+	drawn int
+	last  time.Time
+	begin time.Time
+}
+
+func newScreen(a *app, aside bool) *screen {
+	out, file := a.out, os.Stdout
+	if aside {
+		out, file = a.err, os.Stderr
+	}
+	live := out == io.Writer(file) && term.IsTerminal(int(file.Fd()))
+	return &screen{out: out, live: live, begin: time.Now()}
+}
+
+// quiet is how long a screen that is no terminal is silent between two lines of progress.
+const quiet = 5 * time.Second
+
+func (s *screen) say(format string, args ...any) {
+	s.clear()
+	fmt.Fprintf(s.out, format+"\n", args...)
+}
+
+func (s *screen) clear() {
+	if s.drawn > 0 {
+		fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", s.drawn)
+		s.drawn = 0
+	}
+}
+
+func (s *screen) show(p progress, plan pipeline.Plan) {
+	if !s.live && time.Since(s.last) < quiet {
+		return
+	}
+	s.last = time.Now()
+	s.clear()
+	lines := progressLines(p, plan, time.Since(s.begin))
+	if !s.live {
+		lines = []string{strings.Join(lines, "; ")}
+	}
+	for _, line := range lines {
+		fmt.Fprintln(s.out, line)
+	}
+	if s.live {
+		s.drawn = len(lines)
+	}
+}
+
+func progressLines(p progress, plan pipeline.Plan, since time.Duration) []string {
+	lines := []string{
+		fmt.Sprintf("  %s %s of %s cells, %d of %d chunks, %d claimed, %s, %.0fs",
+			bar(p.Done, p.Cells), thousands(p.Done), thousands(p.Cells), p.Ended, p.Chunks, p.Claimed, p.Job.Status, since.Seconds()),
+		fmt.Sprintf("  tries %s%s", thousands(p.Tries), kinds(p.Failures)),
+		fmt.Sprintf("  deferrals %d, answered again from stored replies %s, spend %s", p.Deferrals, thousands(p.Reused), spendNote(p.Cost, plan.Model)),
+	}
+	if len(p.Unclaimable) > 0 {
+		lines = append(lines, fmt.Sprintf("  unclaimable (rung and never claimed): %v", p.Unclaimable))
+	}
+	return lines
+}
+
+// spendNote is money at a model's price, and whether any is really spent.
+func spendNote(cost pipeline.Money, m pipeline.ModelInfo) string {
+	if m.Free {
+		return fmt.Sprintf("%s at %s's price (offline: $0)", cost, m.PricedAs)
+	}
+	return cost.String()
+}
+
+func bar(done, all int) string {
+	const width = 24
+	filled := 0
+	if all > 0 {
+		filled = width * done / all
+	}
+	return "[" + strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "]"
+}
+
+// kinds lists counts by failure kind, the most frequent first.
+func kinds(failures map[pipeline.Kind]int) string {
+	if len(failures) == 0 {
+		return ""
+	}
+	names := make([]pipeline.Kind, 0, len(failures))
+	for kind := range failures {
+		names = append(names, kind)
+	}
+	sort.Slice(names, func(i, j int) bool {
+		if failures[names[i]] != failures[names[j]] {
+			return failures[names[i]] > failures[names[j]]
+		}
+		return names[i] < names[j]
+	})
+	parts := make([]string, len(names))
+	for i, kind := range names {
+		parts[i] = fmt.Sprintf("%s %d", kind, failures[kind])
+	}
+	return ", failed: " + strings.Join(parts, ", ")
+}
+
+// thousands writes 2,320.
+func thousands(n int) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return thousands(n) + " " + many
+}
+
+// oneLine folds all white space.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

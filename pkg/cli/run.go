@@ -1,0 +1,300 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"holdfast/pkg/ingest"
+	"holdfast/pkg/pipeline"
+	"holdfast/pkg/pipelines"
+	"holdfast/pkg/submit"
+	"holdfast/pkg/wiring"
+)
+
+// lookEvery is how often the command line looks at a job that it follows.
+const lookEvery = 200 * time.Millisecond
+
+// documentFlags are what run and submit share.
+type documentFlags struct {
+	File     string `arg:"" help:"The document: a text file (UTF-8, UTF-16 or Windows-1252)."`
+	Pipeline string `help:"Pipeline to follow: a shipped one, or a YAML file of your own." default:"contract-review" placeholder:"NAME|FILE"`
+	Profile  string `help:"Profile of the pipeline." default:"full"`
+	MaxCost  string `name:"max-cost" help:"Ceiling below the worst case, in dollars, e.g. 2.50." placeholder:"USD"`
+	Fresh    bool   `help:"Begin a new run and use no stored replies."`
+}
+
+type runCmd struct {
+	documentFlags
+	modelFlags
+	Concurrency int    `help:"Calls in flight at once, over all workers." default:"64"`
+	Workers     int    `help:"Worker processes. A dead one is replaced, and its claims are expired at once." default:"1"`
+	Out         string `help:"Folder for report.html, report.md and findings.json." default:"holdfast-out" placeholder:"DIR"`
+	JSON        bool   `name:"json" help:"Print one JSON object at the end, and progress on standard error."`
+	Kill        int    `help:"Kill so many workers with SIGKILL on the way, to see what that costs." default:"0"`
+}
+
+// submission reads the document and the definition.
+func (f documentFlags) submission(model pipeline.ModelInfo) (submit.Submission, error) {
+	source, err := os.ReadFile(f.File)
+	if err != nil {
+		return submit.Submission{}, usage("read the document: %v", err)
+	}
+	if _, err := ingest.Text(filepath.Base(f.File), source); err != nil {
+		return submit.Submission{}, codeError{exitFailed, err.Error()}
+	}
+	definition, err := pipelines.Open(f.Pipeline, f.Profile)
+	if err != nil {
+		return submit.Submission{}, codeError{exitUsage, err.Error()}
+	}
+	ceiling, err := parseMoney(f.MaxCost)
+	if err != nil {
+		return submit.Submission{}, usage("--max-cost: %v", err)
+	}
+	return submit.Submission{
+		Name: filepath.Base(f.File), Source: source, Definition: definition, Model: model, MaxCost: ceiling, Hold: true, Fresh: f.Fresh,
+	}, nil
+}
+
+// Run takes a document from beginning to end.
+func (c *runCmd) Run(a *app) error {
+	if c.Workers < 1 || c.Concurrency < c.Workers {
+		return usage("--workers (%d) must be at least 1 and at most --concurrency (%d)", c.Workers, c.Concurrency)
+	}
+	model, err := c.model("cli", a.clock, nil)
+	if err != nil {
+		return err
+	}
+	sub, err := c.submission(model.Info())
+	if err != nil {
+		return err
+	}
+	s, closeStore, err := a.system()
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	job, stood, err := s.Submitter.Submit(a.ctx, sub)
+	if err != nil {
+		return fmt.Errorf("submit %s: %w", sub.Name, err)
+	}
+	r := &run{cmd: c, a: a, s: s, job: job, stood: stood, began: time.Now()}
+	r.screen = newScreen(a, c.JSON)
+	return r.finish(r.work(model.Info()))
+}
+
+// run is one run of a job, from its submission to its report.
+type run struct {
+	cmd    *runCmd
+	a      *app
+	s      *wiring.System
+	job    pipeline.Job
+	stood  bool // the job was there before
+	plan   pipeline.Plan
+	boss   *supervisor
+	screen *screen
+	tally  tally
+	began  time.Time
+	ledger string
+}
+
+// errInterrupted says that a person stopped the run before the job ended.
+var errInterrupted = errors.New("interrupted")
+
+// work sees the job to its end.
+func (r *run) work(model pipeline.ModelInfo) error {
+	if r.job.Status.Ended() {
+		return nil
+	}
+	if r.job.Status == pipeline.JobPaused {
+		return codeError{exitFailed, fmt.Sprintf("job %s is paused; let it go on with: holdfast resume %s", r.job.ID, r.job.ID)}
+	}
+	r.screen.say("%s", r.opening(model))
+	if err := r.startWorkers(); err != nil {
+		return err
+	}
+	defer r.boss.stop(30 * time.Second)
+	if err := r.planned(); err != nil {
+		return err
+	}
+	return r.follow()
+}
+
+func (r *run) opening(model pipeline.ModelInfo) string {
+	was := "submitted as"
+	if r.stood {
+		was = "goes on as"
+	}
+	return fmt.Sprintf("%s %s job %s: pipeline %s, model %s, %s.", r.job.Name, was, r.job.ID, r.job.Pipeline, model.Name, count(r.cmd.Workers, "worker process", "worker processes"))
+}
+
+func (r *run) startWorkers() error {
+	flags := r.cmd.modelFlags
+	if flags.Ledger == "" {
+		flags.Ledger = filepath.Join(r.a.Store, "ledger", string(r.job.ID)+".log")
+	}
+	ledger, err := filepath.Abs(flags.Ledger)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(ledger), 0o755); err != nil {
+		return fmt.Errorf("make the ledger's folder: %w", err)
+	}
+	flags.Ledger, r.ledger = ledger, ledger
+	args := append(r.a.globalArgs(), "worker", "--supervised", "--concurrency", fmt.Sprint(max(1, r.cmd.Concurrency/r.cmd.Workers)))
+	r.boss = newSupervisor(r.a, r.s, append(args, flags.args()...), r.tally.add)
+	return r.boss.start(r.cmd.Workers)
+}
+
+// globalArgs are the global flags again, for a worker process.
+func (a *app) globalArgs() []string {
+	args := []string{"--store", a.Store, "--tenant", a.Tenant}
+	if a.Policy != "" {
+		args = append(args, "--policy", a.Policy)
+	}
+	if a.FullSync {
+		args = append(args, "--full-sync")
+	}
+	if a.MaxPages > 0 {
+		args = append(args, "--max-pages", fmt.Sprint(a.MaxPages))
+	}
+	return args
+}
+
+// planned waits for the split, prints the plan, and starts the job.
+func (r *run) planned() error {
+	for r.job.Status == pipeline.JobPlanned {
+		split, err := r.s.Backend.Store.Task(r.a.ctx, pipeline.Ref{Job: r.job.ID, ID: pipeline.SplitTask})
+		if err != nil {
+			return err
+		}
+		if split.Status == pipeline.TaskDone {
+			break
+		}
+		if err := r.look(); err != nil {
+			return err
+		}
+	}
+	if r.job.Status.Ended() {
+		return nil // it could not be split; finish says why
+	}
+	plan, err := r.s.Submitter.Plan(r.a.ctx, r.job.ID)
+	if err != nil {
+		return fmt.Errorf("plan job %s: %w", r.job.ID, err)
+	}
+	r.plan = plan
+	for _, line := range submit.Lines(plan) {
+		r.screen.say("  %s", line)
+	}
+	if r.job.Status != pipeline.JobPlanned {
+		return nil
+	}
+	r.job, err = r.s.Submitter.Start(r.a.ctx, r.job.ID)
+	return err
+}
+
+// look waits a moment and reads the job again.
+func (r *run) look() error {
+	if err := r.a.clock.Sleep(r.a.drain, lookEvery); err != nil {
+		return errInterrupted
+	}
+	job, err := r.s.Backend.Store.Job(r.a.ctx, r.job.ID)
+	if err != nil {
+		return fmt.Errorf("read job %s: %w", r.job.ID, err)
+	}
+	r.job = job
+	return r.boss.err()
+}
+
+// follow shows the progress until the job has ended, killing the workers that it was asked to kill.
+func (r *run) follow() error {
+	killed := 0
+	for !r.job.Status.Ended() {
+		if err := r.look(); err != nil {
+			return err
+		}
+		p, err := progressOf(r.a.ctx, r.s, r.job)
+		if err != nil {
+			return err
+		}
+		r.tally.over(&p)
+		if killed < r.cmd.Kill && p.Cells > 0 && p.Done*(r.cmd.Kill+1) >= p.Cells*(killed+1) {
+			if name := r.boss.kill(); name != "" {
+				killed++
+				r.screen.say("  SIGKILL to %s, in the middle of its calls", name)
+			}
+		}
+		r.screen.show(p, r.plan)
+	}
+	return nil
+}
+
+// finish says how it went and writes the report. It turns the job's end into the exit code.
+func (r *run) finish(err error) error {
+	r.screen.clear()
+	ctx := context.WithoutCancel(r.a.ctx)
+	if errors.Is(err, errInterrupted) {
+		r.screen.say("\nStopped: claims are released, every answer is kept. Go on with the same command; see it with: holdfast status %s", r.job.ID)
+		return codeError{code: exitInterrupted}
+	}
+	if err != nil {
+		return err
+	}
+	o, err := outcomeOf(ctx, r.s, r.job)
+	if err != nil {
+		return err
+	}
+	o.Stood = r.stood && r.boss == nil
+	if r.boss != nil {
+		o.Killed = r.boss.deaths
+	}
+	if err := o.readLedger(ctx, r.s, r.ledger); err != nil {
+		return err
+	}
+	if o.Files, err = writeReport(ctx, r.s, o.Result, r.cmd.Out); err != nil {
+		return err
+	}
+	if r.cmd.JSON {
+		return o.json(r.a.out)
+	}
+	for _, line := range o.lines() {
+		r.screen.say("%s", line)
+	}
+	return codeError{code: exitCode(r.job.Status)}.orNil()
+}
+
+func (e codeError) orNil() error {
+	if e.code == exitCompleted {
+		return nil
+	}
+	return e
+}
+
+func exitCode(status pipeline.JobStatus) int {
+	switch status {
+	case pipeline.JobCompleted:
+		return exitCompleted
+	case pipeline.JobPartial:
+		return exitPartial
+	case pipeline.JobCancelled:
+		return exitCancelled
+	default:
+		return exitFailed
+	}
+}
+
+// parseMoney reads dollars; "" is 0.
+func parseMoney(text string) (pipeline.Money, error) {
+	if text == "" {
+		return 0, nil
+	}
+	var dollars float64
+	if _, err := fmt.Sscanf(strings.TrimPrefix(text, "$"), "%g", &dollars); err != nil || dollars <= 0 {
+		return 0, fmt.Errorf("%q is no amount of dollars; write e.g. 2.50", text)
+	}
+	return pipeline.Money(dollars * float64(pipeline.Dollar)), nil
+}

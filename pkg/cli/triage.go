@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"holdfast/pkg/pipeline"
+	"holdfast/pkg/triage"
+	"holdfast/pkg/wiring"
+)
+
+// parseTask reads what a person calls a task: a chunk's number, "split", "finalize", or a task id.
+func parseTask(text string, job pipeline.Job) (pipeline.TaskID, error) {
+	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
+		return pipeline.WorkTask(n), nil
+	}
+	id := pipeline.TaskID(text)
+	switch {
+	case id == pipeline.SplitTask:
+		return id, nil
+	case text == "finalize":
+		return pipeline.FinalizeTask(job.Epoch), nil
+	case id.Number() >= 0 && (id.Kind() == pipeline.TaskWork || id.Kind() == pipeline.TaskFinalize):
+		return id, nil
+	}
+	return "", usage("%q names no task; write a chunk's number, split, or finalize", text)
+}
+
+type whyCmd struct {
+	jobArg
+	Task string `arg:"" optional:"" name:"chunk" help:"A chunk's number, split, or finalize. Without it: what is missing from the job and why."`
+	JSON bool   `name:"json" help:"Print one JSON object."`
+}
+
+// Run tells why.
+func (c *whyCmd) Run(a *app) error {
+	return c.with(a, func(s *wiring.System, job pipeline.Job) error {
+		story, err := c.story(a, s, job)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			enc := json.NewEncoder(a.out)
+			enc.SetIndent("", "  ")
+			return enc.Encode(story)
+		}
+		_, err = fmt.Fprintln(a.out, strings.TrimRight(story.Text(), "\n"))
+		return err
+	})
+}
+
+// story is what triage tells.
+type story interface{ Text() string }
+
+func (c *whyCmd) story(a *app, s *wiring.System, job pipeline.Job) (story, error) {
+	if c.Task == "" {
+		return s.Triage.WhyJob(a.ctx, job.ID)
+	}
+	task, err := parseTask(c.Task, job)
+	if err != nil {
+		return nil, err
+	}
+	return s.Triage.Why(a.ctx, job.ID, task)
+}
+
+type redriveCmd struct {
+	jobArg
+	Tasks []string `arg:"" optional:"" name:"chunk" help:"Chunks; without any, all that are abandoned or have failed cells."`
+	Dry   bool     `name:"dry-run" help:"Only show what it would give back, and what that may cost."`
+}
+
+// Run redrives.
+func (c *redriveCmd) Run(a *app) error {
+	return c.with(a, func(s *wiring.System, job pipeline.Job) error {
+		var tasks []pipeline.TaskID
+		for _, text := range c.Tasks {
+			task, err := parseTask(text, job)
+			if err != nil {
+				return err
+			}
+			tasks = append(tasks, task)
+		}
+		do := s.Triage.Redrive
+		if c.Dry {
+			do = s.Triage.Preview
+		}
+		done, err := do(a.ctx, job.ID, tasks...)
+		c.print(a, done)
+		return err
+	})
+}
+
+func (c *redriveCmd) print(a *app, r triage.Redriven) {
+	was := "redriven"
+	if c.Dry {
+		was = "would be redriven"
+	}
+	for _, part := range r.Tasks {
+		fmt.Fprintf(a.out, "%s %s from stage %d: %s, at most %s\n", part.Task, was, part.Accepted+1, count(part.Calls, "call", "calls"), part.Cost)
+	}
+	for _, skipped := range r.Skipped {
+		fmt.Fprintf(a.out, "%s is not: %s\n", skipped.Task, skipped.Why)
+	}
+	if len(r.Tasks) > 0 {
+		fmt.Fprintf(a.out, "%s %s; the ceilings rise by %s and %s. Stored replies are not paid again.\n",
+			count(len(r.Tasks), "task", "tasks"), was, count(r.Tries, "try", "tries"), r.Cost)
+	}
+	if len(r.Tasks) > 0 && !c.Dry {
+		fmt.Fprintf(a.out, "A worker goes on with it: holdfast worker; or run the same document again.\n")
+	}
+}
+
+type lettersCmd struct {
+	JSON bool `name:"json" help:"Print a JSON array."`
+}
+
+// Run lists the dead letters.
+func (c *lettersCmd) Run(a *app) error {
+	s, done, err := a.system()
+	if err != nil {
+		return err
+	}
+	defer done()
+	letters, err := s.Triage.DeadLetters(a.ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		enc := json.NewEncoder(a.out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(letters)
+	}
+	if len(letters) == 0 {
+		fmt.Fprintln(a.out, "no dead letters")
+		return nil
+	}
+	table := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(table, "QUEUE\tJOB\tTASK\tREASON\tMEANING\tEXPIRES")
+	for _, l := range letters {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", l.Queue, l.Job, l.Task, l.Reason.Kind, l.Meaning, l.Expires.Time().Format("2006-01-02 15:04"))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"holdfast/pkg/pipeline"
+	"holdfast/pkg/wiring"
+	"holdfast/pkg/work"
+)
+
+// sweepEvery is how often a worker of the embedded backend reaps for itself.
+const sweepEvery = time.Second
+
+// workerName is the variable in which a supervisor tells a worker its name.
+const workerName = "HOLDFAST_WORKER"
+
+type workerCmd struct {
+	modelFlags
+	Concurrency int           `help:"Calls in flight at once." default:"32"`
+	Claims      int           `help:"Chunks claimed at once; 0 = enough to keep the calls busy." default:"0"`
+	Grace       time.Duration `help:"How long calls in flight may finish after Ctrl-C or SIGTERM." default:"20s"`
+	Supervised  bool          `hidden:"" help:"Print events as JSON lines, and drain when standard input ends."`
+	Idle        bool          `help:"Stop when no job is open any more."`
+}
+
+// Run works until it is stopped.
+func (c *workerCmd) Run(a *app) error {
+	name := os.Getenv(workerName)
+	if name == "" {
+		name = newWorkerName()
+	}
+	model, err := c.model(name, a.clock, suicide)
+	if err != nil {
+		return err
+	}
+	b, err := a.backend()
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	events := newEventWriter(a.out, c.Supervised)
+	s := wiring.New(b, wiring.Config{
+		Tenant: a.Tenant, Worker: name, Policy: a.policy, Clock: a.clock, Log: log.With("worker", name), Model: model,
+		InFlight: c.Concurrency, Claims: c.Claims, Poll: time.Second, Grace: c.Grace, Kill: suicide, Observe: events.write,
+		Stuck: func(ref pipeline.Ref) {
+			log.Error("a handler ignores that its work was dropped; this process ends", "task", ref.String())
+			suicide()
+		},
+	})
+	drain, stop := context.WithCancel(a.drain)
+	defer stop()
+	if c.Supervised {
+		go drainAtEOF(os.Stdin, stop) // ends with the process: a read of standard input cannot be interrupted
+	}
+	if !c.Supervised {
+		fmt.Fprintf(a.out, "worker %s: %d calls at once, store %s. Ctrl-C drains.\n", name, c.Concurrency, a.Store)
+	}
+	var group pipeline.Group
+	group.Go(func() { s.Reaper.Run(drain, sweepEvery) })
+	if c.Idle {
+		group.Go(func() { c.stopWhenIdle(drain, a, s, stop) })
+	}
+	s.Worker().Run(a.ctx, drain)
+	stop()
+	group.Wait()
+	return nil
+}
+
+// stopWhenIdle stops the worker once no job is open.
+func (c *workerCmd) stopWhenIdle(ctx context.Context, a *app, s *wiring.System, stop func()) {
+	for a.clock.Sleep(ctx, time.Second) == nil {
+		jobs, _, err := s.Backend.Store.OpenJobs(ctx, "")
+		if err == nil && len(jobs) == 0 {
+			stop()
+			return
+		}
+	}
+}
+
+// suicide is SIGKILL to this process: what a crash of the model's process, or a poison, comes to.
+func suicide() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+func newWorkerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "host"
+	}
+	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), time.Now().UTC().Format("150405.000"))
+}
+
+// drainAtEOF drains the worker when its supervisor has gone, however it went.
+func drainAtEOF(in io.Reader, drain func()) {
+	_, _ = io.Copy(io.Discard, in)
+	drain()
+}
+
+// eventWriter prints events as JSON lines for a supervisor, without ever making the work wait for the pipe.
+type eventWriter struct {
+	mu   sync.Mutex
+	out  *bufio.Writer
+	quit bool
+}
+
+func newEventWriter(out io.Writer, supervised bool) *eventWriter {
+	return &eventWriter{out: bufio.NewWriter(out), quit: !supervised}
+}
+
+func (w *eventWriter) write(e work.Event) {
+	if w.quit {
+		return
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, _ = w.out.Write(append(line, '\n')) // progress only: a supervisor that has gone loses nothing
+	_ = w.out.Flush()
+}
