@@ -62,11 +62,13 @@ func (l *loader) schemaText(v value, what string) (json.RawMessage, place, bool)
 		if !ok {
 			return nil, at, false
 		}
-		var b bytes.Buffer
-		if err := json.Compact(&b, body); err != nil {
+		var whole json.RawMessage
+		if err := json.Unmarshal(body, &whole); err != nil {
 			l.add(place{name, lineOf(body, err)}, "%s: not JSON: %v", what, err)
 			return nil, at, false
 		}
+		var b bytes.Buffer
+		_ = json.Compact(&b, whole) // it was read above
 		return b.Bytes(), place{name, 1}, true
 	}
 	if isFile {
@@ -108,9 +110,18 @@ func compile(doc any) error {
 		return errors.New(oneLine(err.Error()))
 	}
 	if _, err := c.Compile("holdfast:schema"); err != nil {
-		return errors.New(strings.ReplaceAll(oneLine(err.Error()), "holdfast:schema", ""))
+		return errors.New(plainError(err))
 	}
 	return nil
+}
+
+// plainError is the last and most precise of what the compiler says.
+func plainError(err error) string {
+	text := strings.ReplaceAll(oneLine(err.Error()), "holdfast:schema", "")
+	if i := strings.LastIndex(text, " - at '"); i >= 0 {
+		return "not a JSON Schema: " + text[i+len(" - "):]
+	}
+	return text
 }
 
 type noLoader struct{}
