@@ -139,6 +139,7 @@ func (a *attempt) takeTry() bool {
 		return false
 	}
 	a.used++
+	a.progress = a.w.clock.Mono() // tries are numbered, and each ends within its time
 	return true
 }
 

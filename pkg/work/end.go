@@ -103,7 +103,7 @@ func (a *attempt) record(e pipeline.Ending, v pipeline.Verdict, now pipeline.Ins
 	defer a.mu.Unlock()
 	r := a.journal.sums
 	r.Task, r.Generation, r.Attempt, r.Ender = a.claim.ID, a.claim.Generation, a.claim.Attempts, a.claim.ClaimID
-	r.Previous, r.Worker, r.Stage = a.claim.EndedBy, a.w.cfg.Worker, a.stage
+	r.Previous, r.Worker, r.Stage = a.claim.EndedBy, a.w.cfg.Worker, min(a.stage, max(1, a.claim.Stages))
 	r.ClaimedAt, r.EndedAt = a.claim.ClaimedAt, now
 	r.Outcome, r.Failure, r.Status, r.Counted = e.Outcome, e.Failure, v.Status, v.Counted
 	r.Answers = a.answers

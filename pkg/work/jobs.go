@@ -45,9 +45,13 @@ func (r *reading) last() (job pipeline.Job, began time.Duration, changed <-chan 
 	return r.job, r.began, r.changed
 }
 
+// set takes a reading, unless a later one came first.
 func (r *reading) set(job pipeline.Job, began time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if began < r.began {
+		return
+	}
 	r.job, r.began = job, began
 	close(r.changed)
 	r.changed = make(chan struct{})

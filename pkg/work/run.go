@@ -3,7 +3,6 @@ package work
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 
 	"holdfast/pkg/pipeline"
 )
@@ -41,7 +40,7 @@ func (a *attempt) guard(ctx context.Context, handler pipeline.Handler) (e pipeli
 	defer func() {
 		if r := recover(); r != nil {
 			f := pipeline.Fail(pipeline.Broken, "the handler panicked: %v", r)
-			f.Detail = pipeline.Cut(string(debug.Stack()), pipeline.MaxDetail)
+			f.Detail = pipeline.Place()
 			e = ending(f)
 		}
 	}()
@@ -140,7 +139,7 @@ func StopFailure(stop error, job pipeline.Job) pipeline.Failure {
 		return cancelFailure(job)
 	case errors.Is(stop, pipeline.ErrPaused):
 		return pipeline.Fail(pipeline.Paused, "the job is %s", job.Status)
-	case errors.Is(stop, pipeline.ErrDraining):
+	case errors.Is(stop, pipeline.ErrDraining), errors.Is(stop, context.Canceled):
 		return pipeline.Fail(pipeline.Shutdown, "the worker was asked to stop")
 	case errors.Is(stop, pipeline.ErrClaimLost), errors.Is(stop, pipeline.ErrFenced):
 		return pipeline.Fail(pipeline.StoreFault, "the claim was lost: it was not renewed in time, or another exists")
@@ -159,7 +158,9 @@ func StopFailure(stop error, job pipeline.Job) pipeline.Failure {
 func cancelFailure(job pipeline.Job) pipeline.Failure {
 	switch {
 	case !job.Reason.None() && job.Status == pipeline.JobCancelling:
-		return job.Reason
+		f := job.Reason
+		f.Kind = pipeline.Cancelled // whatever made somebody cancel it
+		return f
 	case job.Status.Ended():
 		return pipeline.Fail(pipeline.Cancelled, "the job had ended: %s", job.Status)
 	case job.Status == pipeline.JobCancelling:

@@ -44,6 +44,11 @@ func (s *Stages) Handle(ctx context.Context, a pipeline.Attempt) pipeline.Ending
 	if err != nil {
 		return failWith(pipeline.StoreFault, "load the chunk", err)
 	}
+	if n := len(r.Bodies); n > 0 { // its findings may have missed the feed: putting them again changes nothing
+		if err := s.publish(ctx, a, r.Bodies[n-1]); err != nil {
+			return s.writeFailed(a, "publish the findings", err)
+		}
+	}
 	for stage := a.Claim().Accepted + 1; stage <= len(r.Definition.Stages); stage++ {
 		r.Stage = stage
 		body, texts, e := s.stage(ctx, a, r)
@@ -236,7 +241,7 @@ func (s *Stages) publish(ctx context.Context, a pipeline.Attempt, body pipeline.
 	}
 	claim := a.Claim()
 	return s.cfg.Feed.PutFindings(ctx, pipeline.FindingGroup{
-		Job: claim.Job, Task: claim.ID, Stage: body.Stage, Generation: claim.Generation,
+		Job: claim.Job, Task: claim.ID, Stage: body.Stage, Generation: body.Generation,
 		Findings: body.Findings, At: s.cfg.Clock.Now(),
 	})
 }

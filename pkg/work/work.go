@@ -119,6 +119,9 @@ func New(cfg Config) *Worker {
 func (w *Worker) Run(ctx, drain context.Context) {
 	hard, drop := context.WithCancelCause(ctx)
 	defer drop(nil)
+	drain, stop := context.WithCancel(drain)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)() // what is dropped is shutting down too
 	w.jobs.drain = drain
 	var group pipeline.Group
 	for i := range w.cfg.Sources {
