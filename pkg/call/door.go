@@ -42,16 +42,28 @@ func (d *door) closed(ctx context.Context) (*pipeline.Failure, time.Duration) {
 	return &f, cooldown.Until.Sub(now)
 }
 
-// Wait waits until the model's breaker is closed: pollers do so before they receive.
+// Wait waits until the model's breaker is closed and a slot is free: pollers do so before they receive, so that no
+// worker sits on chunks that another has the time for.
 func (c *Caller) Wait(ctx context.Context) error {
 	for {
 		closed, wait := c.door.closed(ctx)
 		if closed == nil {
-			return context.Cause(ctx)
+			return c.room(ctx)
 		}
 		if err := c.cfg.Clock.Sleep(ctx, min(wait, openTime)); err != nil {
 			return err
 		}
+	}
+}
+
+// room waits until a slot is free, and leaves it free.
+func (c *Caller) room(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case c.slots <- struct{}{}:
+		<-c.slots
+		return nil
 	}
 }
 

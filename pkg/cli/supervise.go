@@ -46,6 +46,7 @@ type process struct {
 	name string
 	cmd  *exec.Cmd
 	in   io.Closer // closing it drains the worker
+	held int       // claims, by its events
 }
 
 func newSupervisor(a *app, s *wiring.System, args []string, events func(work.Event)) *supervisor {
@@ -111,11 +112,7 @@ func (s *supervisor) attend(p *process, out io.Reader) {
 		if json.Unmarshal(lines.Bytes(), &e) != nil {
 			continue // a line that a kill cut off
 		}
-		if e.What == "claim" {
-			s.mu.Lock()
-			s.fruit = true
-			s.mu.Unlock()
-		}
+		s.note(p, e)
 		s.events(e)
 	}
 	exit := p.cmd.Wait() // from here on none of its writes can come any more
@@ -135,6 +132,19 @@ func (s *supervisor) attend(p *process, out io.Reader) {
 		return
 	}
 	s.replace(p, exit)
+}
+
+// note keeps count of a worker's claims.
+func (s *supervisor) note(p *process, e work.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch e.What {
+	case "claim":
+		s.fruit = true
+		p.held++
+	case "end":
+		p.held--
+	}
 }
 
 func (s *supervisor) replace(p *process, exit error) {
@@ -174,16 +184,20 @@ func (s *supervisor) err() error {
 	return s.failed
 }
 
-// kill sends SIGKILL to one worker and returns its name.
+// kill sends SIGKILL to the worker with the most claims and returns its name.
 func (s *supervisor) kill() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, p := range s.running {
-		if p.cmd.Process.Kill() == nil {
-			return name
+	var busiest *process
+	for _, p := range s.running {
+		if busiest == nil || p.held > busiest.held {
+			busiest = p
 		}
 	}
-	return ""
+	if busiest == nil || busiest.cmd.Process.Kill() != nil {
+		return ""
+	}
+	return busiest.name
 }
 
 // stop drains all workers and waits for them; those that take longer than the grace are killed.

@@ -132,7 +132,7 @@ func (s *System) Worker() *work.Worker {
 		Worker: cfg.Worker, Store: b.Store, Reaper: s.Reaper, Opener: s.Opener,
 		Sources: []work.Source{
 			{Name: controlQueue, Queue: b.Queues.Control, Slots: 2},
-			{Name: workQueue, Queue: b.Queues.Work, Slots: cfg.Claims, Door: caller.Wait},
+			{Name: workQueue, Queue: b.Queues.Work, Slots: cfg.Claims, Batch: 1, Door: caller.Wait},
 		},
 		Handlers: map[pipeline.TaskKind]pipeline.Handler{
 			pipeline.TaskSplit: splitter, pipeline.TaskWork: stages, pipeline.TaskFinalize: finalizer,
