@@ -49,6 +49,9 @@ func Chunks(text string, c pipeline.Chunking) ([]pipeline.Chunk, error) {
 	return chunks, nil
 }
 
+// maxTokens is more than any model reads at once.
+const maxTokens = 1 << 24
+
 func check(text string, c pipeline.Chunking) error {
 	switch {
 	case text == "":
@@ -57,6 +60,8 @@ func check(text string, c pipeline.Chunking) error {
 		return errors.New("the text is not UTF-8")
 	case c.Target < 1 || c.Max < c.Target:
 		return fmt.Errorf("chunking: needs 1 <= target (%d) <= max (%d)", c.Target, c.Max)
+	case c.Max > maxTokens:
+		return fmt.Errorf("chunking: max (%d) must be at most %d", c.Max, maxTokens)
 	case c.Overlap < 0 || c.Overlap >= c.Target:
 		return fmt.Errorf("chunking: overlap (%d) must be less than target (%d)", c.Overlap, c.Target)
 	case c.MaxChunks < 1:

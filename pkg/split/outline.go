@@ -119,9 +119,13 @@ func (o outline) path(p int) string {
 // maxTitle is the longest text after a label that is a title and not the section itself, in bytes.
 const maxTitle = 80
 
-// title is the title that begins at or after i, if there is one, and where the body begins behind it.
+// title is the title that begins at or after i, if there is one, on the same line or in capitals on the next, and where
+// the body begins behind it.
 func title(text string, i int) (title string, body int) {
 	start := skipBlanks(text, i)
+	if below := min(start+1, len(text)); start < len(text) && text[start] == '\n' && shouts(firstLine(text, skipBlanks(text, below), maxTitle+1)) {
+		start = skipBlanks(text, below)
+	}
 	line := firstLine(text, start, maxTitle+1)
 	end := -1
 	for at := range line {
