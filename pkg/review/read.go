@@ -98,12 +98,16 @@ func valueOf(call pipeline.Call, answer map[string]any) (*float64, error) {
 	return &f, nil
 }
 
-// givenOf are the findings in the array that the call declares.
+// givenOf are the findings in the array that the call declares, as far as it is there.
 func givenOf(call pipeline.Call, answer map[string]any) ([]given, error) {
 	if call.Findings == "" {
 		return nil, nil
 	}
-	list, ok := answer[call.Findings].([]any)
+	value, there := answer[call.Findings]
+	if !there { // its schema lets it be left out
+		return nil, nil
+	}
+	list, ok := value.([]any)
 	if !ok {
 		return nil, fmt.Errorf("%s: an array is asked for", call.Findings)
 	}
