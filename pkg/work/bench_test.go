@@ -205,6 +205,13 @@ func (b *bench) MaybeFinalize(_ context.Context, job pipeline.JobID) error {
 	return nil
 }
 
+// asked is how often somebody asked whether a job is over.
+func (b *bench) asked() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.finalized)
+}
+
 // handler is a handler made of a function.
 type handler func(ctx context.Context, a pipeline.Attempt) pipeline.Ending
 

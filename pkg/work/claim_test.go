@@ -220,15 +220,15 @@ func TestZombie(t *testing.T) {
 		in(t, "frozen before "+op+" while its successor completes: refused, and nothing of the row changes", func(b *bench) {
 			b.rung(0)
 			var zombie *host
-			armed := true
-			zombie = b.start("zombie", tries(3, 4*time.Second), around(func(ctx context.Context, o pipelinetest.Op, do func(context.Context) error) error {
-				if o.Name == op && armed && b.read(chunk0).Allowed > 0 {
-					armed = false
+			var frozen atomic.Bool
+			zombie = b.host("zombie", tries(3, 4*time.Second), around(func(ctx context.Context, o pipelinetest.Op, do func(context.Context) error) error {
+				if o.Name == op && b.read(chunk0).Allowed > 0 && !frozen.Swap(true) {
 					zombie.freeze()
 					return zombie.stand(ctx, o, do)
 				}
 				return do(ctx)
 			}))
+			zombie.run()
 			b.pass(20 * time.Second)
 			b.status(chunk0, pipeline.TaskClaimed)
 			next := b.start("next", tries(3, time.Second))
@@ -257,9 +257,8 @@ func TestZombie(t *testing.T) {
 	}
 	in(t, "frozen between tries: it sends none after it wakes up", func(b *bench) {
 		b.rung(0)
-		var zombie *host
 		sent := 0
-		zombie = b.start("zombie", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
+		zombie := b.start("zombie", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
 			for {
 				if err := a.MaySend(ctx); err != nil {
 					return stopped(a, err)

@@ -3,6 +3,7 @@ package work_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -299,16 +300,23 @@ func TestJobClaims(t *testing.T) {
 func TestAlone(t *testing.T) {
 	lost := func(r *pipeline.Task) { r.Losses = 2 }
 	in(t, "a row that was lost twice waits until the worker holds no other claim", func(b *bench) {
+		var mu sync.Mutex
 		var order []string
 		working := 0
-		h := handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
-			working++
-			if a.Claim().Losses > 0 && working != 1 {
+		work := func(by int, a pipeline.Attempt) {
+			mu.Lock()
+			defer mu.Unlock()
+			if working += by; by > 0 && a.Claim().Losses > 0 && working != 1 {
 				b.Errorf("the suspect began beside %d others", working-1)
 			}
+			if by < 0 {
+				order = append(order, string(a.Claim().ID))
+			}
+		}
+		h := handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
+			work(1, a)
 			_ = b.clock.Sleep(ctx, 20*time.Second)
-			working--
-			order = append(order, string(a.Claim().ID))
+			work(-1, a)
 			return succeeds(ctx, a)
 		})
 		for n := 1; n <= 3; n++ {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,13 +65,14 @@ func TestGivingUp(t *testing.T) {
 		claims := 0
 		for range 10 {
 			var w *host
-			w = b.start(fmt.Sprintf("worker-%d", claims), handler(func(context.Context, pipeline.Attempt) pipeline.Ending {
+			w = b.host(fmt.Sprintf("worker-%d", claims), handler(func(context.Context, pipeline.Attempt) pipeline.Ending {
 				claims++
 				w.mu.Lock()
 				w.dead = true
 				w.mu.Unlock()
 				return pipeline.Ending{}
 			}))
+			w.run()
 			b.sweeping(5 * time.Minute)
 			w.kill()
 		}
@@ -162,13 +164,13 @@ func TestGivingUp(t *testing.T) {
 			return succeeds(ctx, a)
 		}))
 		b.pass(time.Second)
-		if len(b.finalized) != 0 {
+		if b.asked() != 0 {
 			b.Error("asked after an attempt that goes on")
 		}
 		b.pass(time.Minute)
 		b.status(chunk0, pipeline.TaskDone)
-		if len(b.finalized) != 1 {
-			b.Errorf("asked %d times, want once", len(b.finalized))
+		if b.asked() != 1 {
+			b.Errorf("asked %d times, want once", b.asked())
 		}
 	})
 }
@@ -401,20 +403,19 @@ func TestDrain(t *testing.T) {
 
 func TestSlots(t *testing.T) {
 	in(t, "a worker holds no more claims than it has slots, and uses all of them", func(b *bench) {
-		running, most := 0, 0
+		var running, most atomic.Int64
 		for n := range 20 {
 			b.rung(n)
 		}
 		b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
-			running++
-			most = max(most, running)
+			most.Store(max(most.Load(), running.Add(1)))
 			_ = b.clock.Sleep(ctx, 3*time.Second)
-			running--
+			running.Add(-1)
 			return succeeds(ctx, a)
 		}))
 		b.pass(time.Minute)
-		if most != 4 {
-			b.Errorf("got %d at once, want 4", most)
+		if most.Load() != 4 {
+			b.Errorf("got %d at once, want 4", most.Load())
 		}
 		for n := range 20 {
 			b.status(pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(n)}, pipeline.TaskDone)

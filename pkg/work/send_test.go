@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ func (s *sender) Handle(ctx context.Context, a pipeline.Attempt) pipeline.Ending
 		s.mu.Lock()
 		s.sent = append(s.sent, clock.Now())
 		s.mu.Unlock()
-		if err := clock.Sleep(ctx, s.takes); err != nil {
+		if err := clock.Sleep(ctx, s.time()); err != nil {
 			s.mu.Lock()
 			s.aborted++
 			s.mu.Unlock()
@@ -43,6 +44,12 @@ func (s *sender) Handle(ctx context.Context, a pipeline.Attempt) pipeline.Ending
 		a.Record(pipeline.Try{Call: "call"})
 		_ = clock.Sleep(ctx, s.every)
 	}
+}
+
+func (s *sender) time() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.takes
 }
 
 func (s *sender) last() pipeline.Instant {
@@ -66,22 +73,22 @@ func TestMaySend(t *testing.T) {
 	in(t, "no try on a reading of the job that is older than JobFresh; with the next reading it goes on", func(b *bench) {
 		b.rung(0, lots)
 		s := &sender{every: 10 * time.Millisecond}
-		blind := false
+		var blind atomic.Bool
 		b.start("worker", s, around(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
-			if op.Name == "Job" && blind {
+			if op.Name == "Job" && blind.Load() {
 				return pipelinetest.ErrLost
 			}
 			return do(ctx)
 		}))
 		b.pass(10 * time.Second)
-		blind = true
+		blind.Store(true)
 		from := b.clock.Now()
 		b.pass(10 * time.Second)
 		if late := s.last().Sub(from); late > b.policy.JobFresh || late < 500*time.Millisecond {
 			b.Errorf("the last try began %v after the last reading, want just under %v", late, b.policy.JobFresh)
 		}
 		before := s.count()
-		blind = false
+		blind.Store(false)
 		b.pass(2 * time.Second)
 		if s.count() == before {
 			b.Error("it did not go on with the next reading")
@@ -120,7 +127,9 @@ func TestMaySend(t *testing.T) {
 				return s.Handle(ctx, a)
 			}))
 			b.pass(2*time.Second + after*time.Millisecond)
+			s.mu.Lock()
 			s.takes = time.Hour
+			s.mu.Unlock()
 			b.pass(400 * time.Millisecond) // one hangs in flight
 			cancelledAt := b.clock.Now()
 			b.job(pipeline.JobCancelling, func(j *pipeline.Job) { j.Reason = pipeline.Fail(pipeline.Cancelled, "enough") })
@@ -291,7 +300,7 @@ func TestBlocks(t *testing.T) {
 		sent := 0
 		for n := range 30 {
 			var w *host
-			w = b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
+			w = b.host("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
 				for range 3 {
 					if err := a.MaySend(ctx); err != nil {
 						return stopped(a, err)
@@ -306,6 +315,7 @@ func TestBlocks(t *testing.T) {
 				}
 				return pipeline.EndingOf(pipeline.Fail(pipeline.Throttled, "slow down"), 0)
 			}))
+			w.run()
 			b.pass(time.Second)
 			w.kill()
 			row := b.read(chunk0)
