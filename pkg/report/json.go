@@ -1,0 +1,131 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"holdfast/pkg/pipeline"
+)
+
+// offsetUnit names the units of the offsets in the JSON, in the JSON.
+const offsetUnit = "start and end are bytes into the UTF-8 text; utf16_start and utf16_end are UTF-16 code units, as editors and browsers count; -1: no place in the text"
+
+type jsonReport struct {
+	Job        pipeline.JobID     `json:"job"`
+	Run        int                `json:"run"`
+	Epoch      int64              `json:"epoch"`
+	Document   string             `json:"document"`
+	Hash       string             `json:"document_sha256,omitempty"`
+	Pipeline   string             `json:"pipeline"`
+	Model      string             `json:"model"`
+	Status     pipeline.JobStatus `json:"status"`
+	Headline   string             `json:"headline"`
+	Reason     pipeline.Failure   `json:"reason,omitzero"`
+	Counts     pipeline.Counts    `json:"counts"`
+	Offsets    string             `json:"offsets"`
+	Findings   []jsonFinding      `json:"findings"`
+	Categories []jsonRow          `json:"categories"`
+	Analysts   []jsonRow          `json:"analysts,omitempty"`
+	Missing    []pipeline.Cell    `json:"missing"`
+	Tasks      []pipeline.TaskEnd `json:"tasks"`
+	Spend      pipeline.Spend     `json:"spend"`
+	Free       bool               `json:"free"` // no money was spent: cost is what it would have been
+	PricedAs   string             `json:"priced_as,omitempty"`
+	Generated  string             `json:"generated,omitempty"`
+}
+
+type jsonFinding struct {
+	Number int `json:"number"`
+	pipeline.Finding
+	UTF16Start int `json:"utf16_start"`
+	UTF16End   int `json:"utf16_end"`
+}
+
+type jsonRow struct {
+	Title    string `json:"title"`
+	Findings int    `json:"findings"`
+	Asked    int    `json:"questions"`
+	Missing  int    `json:"missing"`
+	Whole    bool   `json:"judged_in_full"`
+}
+
+// JSON writes the report for programs.
+func JSON(w io.Writer, d Data) error {
+	r := d.Result
+	out := jsonReport{
+		Job: r.Job.ID, Run: r.Job.Run, Epoch: r.Epoch, Document: r.Job.Name, Hash: r.Manifest.Document,
+		Pipeline: r.Job.Pipeline, Model: d.modelName(), Status: r.Status, Headline: d.headline(), Reason: r.Reason,
+		Counts: r.Counts, Offsets: offsetUnit, Findings: []jsonFinding{}, Categories: jsonRows(d.categories()), Analysts: jsonRows(d.analysts()),
+		Missing: r.Missing, Tasks: r.Tasks, Spend: r.Spend, Free: d.Model.Free, PricedAs: d.Model.PricedAs,
+	}
+	if d.Generated != 0 {
+		out.Generated = d.Generated.String()
+	}
+	if out.Missing == nil {
+		out.Missing = []pipeline.Cell{}
+	}
+	units := newUnits(d.Text)
+	for _, f := range d.number() {
+		j := jsonFinding{Number: f.Number, Finding: f.Finding, UTF16Start: -1, UTF16End: -1}
+		if f.Placed {
+			j.UTF16Start, j.UTF16End = units.at(f.Start), units.at(f.End)
+		}
+		out.Findings = append(out.Findings, j)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(out); err != nil {
+		return fmt.Errorf("write the findings of job %s: %w", r.Job.ID, err)
+	}
+	return nil
+}
+
+func jsonRows(rows []row) []jsonRow {
+	out := []jsonRow{}
+	for _, r := range rows {
+		out = append(out, jsonRow{r.Title, r.Findings, r.Asked, r.Missing, r.Whole})
+	}
+	return out
+}
+
+// units counts UTF-16 code units up to a byte. It remembers where every thousandth byte or so is.
+type units struct {
+	text  string
+	marks []int // units before byte n x unitStep, or the next character
+	bytes []int
+}
+
+const unitStep = 1024
+
+func newUnits(text string) units {
+	u := units{text: text}
+	n := 0
+	for at := 0; at < len(text); {
+		if at >= len(u.bytes)*unitStep {
+			u.bytes, u.marks = append(u.bytes, at), append(u.marks, n)
+		}
+		c, size := utf8.DecodeRuneInString(text[at:])
+		n += max(1, utf16.RuneLen(c))
+		at += size
+	}
+	return u
+}
+
+func (u units) at(offset int) int {
+	i := min(offset/unitStep, len(u.bytes)-1)
+	if i > 0 && u.bytes[i] > offset {
+		i--
+	}
+	if i < 0 {
+		return 0
+	}
+	n := u.marks[i]
+	for _, c := range u.text[u.bytes[i]:offset] {
+		n += max(1, utf16.RuneLen(c))
+	}
+	return n
+}

@@ -1,0 +1,147 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast/pkg/pipeline"
+)
+
+// Markdown writes the report for wikis, tickets and terminals. What comes from the document or a model is escaped.
+func Markdown(w io.Writer, d Data) error {
+	var out strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
+	say("# %s", plain(d.Result.Job.Name))
+	say("")
+	say("**%s**", plain(d.headline()))
+	if caution := d.caution(); caution != "" {
+		say("")
+		say("> %s", plain(caution))
+	}
+	say("")
+	say("%s job %s, model %s. %s", plain(d.Definition.Title), plain(string(d.Result.Job.ID)), plain(d.modelName()), plain(d.money()))
+	d.markdownFindings(say)
+	markdownRows(say, "By category", "Category", d.categories())
+	markdownRows(say, "By analyst", "Analyst", d.analysts())
+	d.markdownGaps(say)
+	d.markdownSpend(say)
+	if _, err := io.WriteString(w, out.String()); err != nil {
+		return fmt.Errorf("write the report of job %s: %w", d.Result.Job.ID, err)
+	}
+	return nil
+}
+
+func (d Data) markdownFindings(say func(string, ...any)) {
+	say("")
+	say("## Findings")
+	findings := d.number()
+	if len(findings) == 0 {
+		say("")
+		if d.Result.Status == pipeline.JobCompleted {
+			say("Every question was answered, and nothing was found.")
+		} else {
+			say("No finding was reported. Not everything was judged: see below.")
+		}
+	}
+	groups, unplaced := grouped(findings)
+	for _, g := range groups {
+		say("")
+		say("### %s (%d)", g.Severity, len(g.Findings))
+		for _, f := range g.Findings {
+			markdownFinding(say, f)
+		}
+	}
+	if len(unplaced) == 0 {
+		return
+	}
+	say("")
+	say("### Without a place in the text (%d)", len(unplaced))
+	say("")
+	say("What these quote was not found in the document. Take them as hints, not as citations.")
+	for _, f := range unplaced {
+		markdownFinding(say, f)
+	}
+}
+
+func markdownFinding(say func(string, ...any), f numbered) {
+	say("")
+	say("**%d. %s** (%s; %s)", f.Number, plain(f.Title), plain(f.About), plain(f.Place))
+	if f.Quote != "" {
+		say("")
+		say("> %s", plain(f.Quote))
+	}
+	if f.Rationale != "" {
+		say("")
+		say("%s", plain(f.Rationale))
+	}
+	if f.Suggestion != "" {
+		say("")
+		say("Suggested wording: %s", plain(f.Suggestion))
+	}
+	say("")
+	say("Confidence %s, model %s.", percent(f.Confidence), plain(f.Model))
+}
+
+func markdownRows(say func(string, ...any), heading, first string, rows []row) {
+	if len(rows) == 0 {
+		return
+	}
+	say("")
+	say("## %s", heading)
+	say("")
+	say("| %s | Findings | Judged |", first)
+	say("|---|---|---|")
+	for _, r := range rows {
+		var counts []string
+		for _, s := range r.Severities {
+			counts = append(counts, fmt.Sprintf("%d %s", s.Count, s.Severity))
+		}
+		say("| %s | %s | %s |", plain(r.Title), strings.Join(counts, ", "), plain(r.Verdict))
+	}
+}
+
+func (d Data) markdownGaps(say func(string, ...any)) {
+	gaps := d.gaps()
+	if len(gaps) == 0 {
+		return
+	}
+	say("")
+	say("## What was not judged, and why")
+	say("")
+	say("| Questions | Reason | Chunks | Calls |")
+	say("|---:|---|---|---|")
+	for _, g := range gaps {
+		say("| %s | %s: %s | %s | %s |", pipeline.Count(g.Cells), g.Kind, plain(g.Cause), some(g.Chunks, 12), plain(some(g.Calls, 4)))
+	}
+}
+
+func (d Data) markdownSpend(say func(string, ...any)) {
+	s := d.Result.Spend
+	say("")
+	say("## Spend")
+	say("")
+	say("%s", plain(d.money()))
+	say("")
+	say("- %s tries, %s tokens in, %s tokens out", pipeline.Count(s.Tries), pipeline.Count(s.Usage.Input), pipeline.Count(s.Usage.Output))
+	if s.Unnamed > 0 {
+		say("- %s of the tries are known by number only", pipeline.Count(s.Unnamed))
+	}
+	if s.Unsure > 0 {
+		say("- %s tries were perhaps billed, nobody knows", pipeline.Count(s.Unsure))
+	}
+	for _, kind := range slices.Sorted(maps.Keys(s.Failures)) {
+		say("- failed, %s: %s", kind, pipeline.Count(s.Failures[kind]))
+	}
+	say("- %s answers were stored already", pipeline.Count(d.Result.Counts.Reused))
+}
+
+var escaping = strings.NewReplacer(
+	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "{", `\{`, "}", `\}`, "[", `\[`, "]", `\]`, "<", `&lt;`, ">", `&gt;`,
+	"#", `\#`, "|", `\|`, "~", `\~`, "&", "&amp;",
+)
+
+// plain is a text on one line, with nothing in it that Markdown would take for markup.
+func plain(text string) string { return escaping.Replace(strings.Join(strings.Fields(text), " ")) }

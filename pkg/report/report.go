@@ -1,0 +1,278 @@
+// Package report shows a job's result to people: one HTML file, Markdown, and JSON for programs.
+//
+// It may decide: how a result looks, and in which words. It may not: judge. What is missing is said as loudly as what
+// was found, and a category that was not judged in full is never said to be clean.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"holdfast/pkg/pipeline"
+)
+
+// Data is what a report is made of. A job that failed without a result has a Result of its job and status alone.
+type Data struct {
+	Result     pipeline.Result
+	Text       string // the whole document; "" if it was never split
+	Definition pipeline.Definition
+	Model      pipeline.ModelInfo
+	Journals   []pipeline.Journal // of all tasks, for the timeline of tries; may be left out
+	Generated  pipeline.Instant
+}
+
+// row is one line of a table about a category or an analyst.
+type row struct {
+	Title      string
+	Findings   int
+	Severities []severityCount
+	Asked      int // cells
+	Missing    int // of them
+	Verdict    string
+	Whole      bool // everything about it was judged
+}
+
+type severityCount struct {
+	Severity pipeline.Severity
+	Count    int
+}
+
+// bySeverity counts findings, gravest first; severities without any are left out.
+func bySeverity(findings []pipeline.Finding) []severityCount {
+	var counts []severityCount
+	for _, severity := range pipeline.Severities {
+		n := 0
+		for _, f := range findings {
+			if f.Severity == severity {
+				n++
+			}
+		}
+		if n > 0 {
+			counts = append(counts, severityCount{severity, n})
+		}
+	}
+	return counts
+}
+
+// judged counts the cells of the calls that a test picks, and how many of them are missing.
+func (d Data) judged(about func(pipeline.Call) bool) (asked, missing int) {
+	picked := map[string]bool{}
+	for _, stage := range d.Definition.Stages {
+		for _, call := range stage.Calls {
+			if about(call) {
+				picked[call.ID] = true
+			}
+		}
+	}
+	for _, cell := range d.Result.Missing {
+		if picked[cell.Call] {
+			missing++
+		}
+	}
+	return len(picked) * len(d.Result.Manifest.Chunks), missing
+}
+
+// Categories is a line for each category of the definition. A call that finds things and names no category may find
+// any, so a missing one of those leaves every category unjudged.
+func (d Data) categories() []row {
+	var rows []row
+	for _, category := range d.Definition.Categories {
+		r := d.row(category.Title, func(f pipeline.Finding) bool { return f.Category == category.ID }, func(c pipeline.Call) bool {
+			return c.Category == category.ID || (c.Category == "" && c.Findings != "")
+		})
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func (d Data) analysts() []row {
+	var rows []row
+	for _, analyst := range d.Definition.Analysts {
+		mine := map[string]bool{}
+		for _, stage := range d.Definition.Stages {
+			for _, call := range stage.Calls {
+				mine[call.ID] = call.Analyst == analyst.ID
+			}
+		}
+		r := d.row(analyst.Title,
+			func(f pipeline.Finding) bool { return f.Analyst == analyst.ID || (f.Analyst == "" && mine[f.Call]) },
+			func(c pipeline.Call) bool { return c.Analyst == analyst.ID })
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func (d Data) row(title string, found func(pipeline.Finding) bool, about func(pipeline.Call) bool) row {
+	var findings []pipeline.Finding
+	for _, f := range d.Result.Findings {
+		if found(f) {
+			findings = append(findings, f)
+		}
+	}
+	r := row{Title: title, Findings: len(findings), Severities: bySeverity(findings)}
+	r.Asked, r.Missing = d.judged(about)
+	r.Whole = r.Asked > 0 && r.Missing == 0
+	switch {
+	case r.Asked == 0:
+		r.Verdict = "Not judged."
+	case r.Missing == r.Asked:
+		r.Verdict = fmt.Sprintf("Not judged: none of %s questions has an answer.", pipeline.Count(r.Asked))
+	case r.Missing > 0:
+		r.Verdict = fmt.Sprintf("Not judged in full: %s of %s questions have no answer.", pipeline.Count(r.Missing), pipeline.Count(r.Asked))
+	case r.Findings == 0:
+		r.Verdict = fmt.Sprintf("Nothing found in %s questions.", pipeline.Count(r.Asked))
+	default:
+		r.Verdict = fmt.Sprintf("All %s questions answered or not needed.", pipeline.Count(r.Asked))
+	}
+	return r
+}
+
+// gap is the cells that are missing for one reason.
+type gap struct {
+	Kind   pipeline.Kind
+	Cause  string
+	Cells  int
+	Chunks []int
+	Calls  []string
+}
+
+// gaps groups what is missing by kind and cause, the largest first.
+func (d Data) gaps() []gap {
+	type reason struct {
+		kind  pipeline.Kind
+		cause string
+	}
+	index := map[reason]int{}
+	var gaps []gap
+	for _, cell := range d.Result.Missing {
+		key := reason{cell.Failure.Kind, cell.Failure.Cause}
+		i, known := index[key]
+		if !known {
+			i = len(gaps)
+			index[key] = i
+			gaps = append(gaps, gap{Kind: cell.Failure.Kind, Cause: cell.Failure.Cause})
+		}
+		g := &gaps[i]
+		g.Cells++
+		if !slices.Contains(g.Chunks, cell.Chunk) {
+			g.Chunks = append(g.Chunks, cell.Chunk)
+		}
+		if !slices.Contains(g.Calls, cell.Call) {
+			g.Calls = append(g.Calls, cell.Call)
+		}
+	}
+	slices.SortStableFunc(gaps, func(a, b gap) int { return cmp.Compare(b.Cells, a.Cells) })
+	return gaps
+}
+
+// headline says how the job ended and how much was answered: n of m.
+func (d Data) headline() string {
+	c := d.Result.Counts
+	answered := fmt.Sprintf("%s of %s questions answered", pipeline.Count(c.Answered), pipeline.Count(c.Cells))
+	if c.Gated > 0 {
+		answered += fmt.Sprintf(", %s not needed", pipeline.Count(c.Gated))
+	}
+	switch d.Result.Status {
+	case pipeline.JobCompleted:
+		return "Complete: " + answered + "."
+	case pipeline.JobPartial:
+		return fmt.Sprintf("Partial: %s, %s without an answer.", answered, pipeline.Count(len(d.Result.Missing)))
+	case pipeline.JobCancelled:
+		if c.Cells == 0 {
+			return "Cancelled before the document was split: nothing was judged."
+		}
+		return fmt.Sprintf("Cancelled: %s before it was stopped.", answered)
+	}
+	if c.Cells == 0 {
+		return "Failed: nothing was judged."
+	}
+	return fmt.Sprintf("Failed: %s, %s without an answer.", answered, pipeline.Count(c.Cells-c.Answered-c.Gated))
+}
+
+// caution is what a reader must know before anything else; "" for a complete job.
+func (d Data) caution() string {
+	if d.Result.Status == pipeline.JobCompleted {
+		return ""
+	}
+	text := "This report does not cover the whole document. Where something was not judged, that nothing is reported means nothing."
+	if !d.Result.Reason.None() {
+		text = "Reason: " + d.Result.Reason.Cause + ". " + text
+	}
+	return strings.ReplaceAll(text, "..", ".")
+}
+
+// money is what was spent, in one sentence.
+func (d Data) money() string {
+	cost := d.Result.Spend.Cost
+	name := d.Model.PricedAs
+	switch {
+	case d.Model.Free && name != "":
+		return fmt.Sprintf("%s: $0 spent; at %s's price it would have been %s.", d.modelName(), name, cost)
+	case d.Model.Free:
+		return fmt.Sprintf("%s: $0 spent.", d.modelName())
+	default:
+		return fmt.Sprintf("%s spent on %s.", cost, d.modelName())
+	}
+}
+
+func (d Data) modelName() string {
+	if d.Model.Name == "" {
+		return d.Result.Job.Model
+	}
+	return d.Model.ID()
+}
+
+// title is a category's name for people; its id where the definition has no name for it.
+func (d Data) title(category string) string {
+	for _, c := range d.Definition.Categories {
+		if c.ID == category && c.Title != "" {
+			return c.Title
+		}
+	}
+	return category
+}
+
+func (d Data) analyst(f pipeline.Finding) string {
+	id := f.Analyst
+	if id == "" {
+		call, _, _ := d.Definition.Find(f.Call)
+		id = call.Analyst
+	}
+	for _, a := range d.Definition.Analysts {
+		if a.ID == id && a.Title != "" {
+			return a.Title
+		}
+	}
+	return id
+}
+
+// place says where a finding stands, for people.
+func place(f pipeline.Finding) string {
+	switch {
+	case f.Match == pipeline.MatchAbsence:
+		return fmt.Sprintf("the whole document: each of %d chunks was judged", len(f.Chunks))
+	case f.Match == pipeline.MatchUngrounded:
+		return "its quote is not in the text"
+	case f.Clause != "":
+		return fmt.Sprintf("%s, chunk %d", f.Clause, f.Chunk)
+	default:
+		return fmt.Sprintf("chunk %d", f.Chunk)
+	}
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
+// some is the first few of a list, and how many more there are.
+func some[T any](all []T, most int) string {
+	var shown []string
+	for _, v := range all[:min(len(all), most)] {
+		shown = append(shown, fmt.Sprint(v))
+	}
+	text := strings.Join(shown, ", ")
+	if more := len(all) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %s more", pipeline.Count(more))
+	}
+	return text
+}
