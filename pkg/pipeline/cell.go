@@ -18,7 +18,7 @@ type Cell struct {
 	State   CellState `json:"state"`
 	Key     ReplyKey  `json:"key,omitempty"` // of its reply
 	Failure Failure   `json:"failure,omitzero"`
-	Reused  bool      `json:"reused,omitempty"` // answered by a reply that was already stored
+	Reused  bool      `json:"reused,omitempty"` // answered by a reply that another job had paid for
 	Tries   int       `json:"tries,omitempty"`  // of the attempt that ended it
 	Cost    Money     `json:"cost,omitempty"`   // of the reply, when it was made
 	Value   *float64  `json:"value,omitempty"`  // the number that the call declares

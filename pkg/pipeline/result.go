@@ -21,7 +21,7 @@ type Result struct {
 type Counts struct {
 	Cells    int `json:"cells"`
 	Answered int `json:"answered"`
-	Reused   int `json:"reused"` // of Answered: by replies that were stored before their attempt asked
+	Reused   int `json:"reused"` // of Answered: by replies that other jobs had paid for
 	Failed   int `json:"failed"`
 	Gated    int `json:"gated"`
 	NotAsked int `json:"not_asked"`

@@ -184,7 +184,8 @@ func (s *Stages) cell(a pipeline.Attempt, r pipeline.StageRequest, q pipeline.Qu
 	case answer.Failure.None():
 		value, findings, err := s.cfg.Reviewer.Read(r, q.Call, answer.Reply)
 		if err == nil {
-			cell.State, cell.Key, cell.Reused = pipeline.CellAnswered, answer.Reply.Key, answer.Reused
+			cell.State, cell.Key = pipeline.CellAnswered, answer.Reply.Key
+			cell.Reused = answer.Reply.Job != r.Job.ID
 			cell.Value, cell.Cost = value, answer.Reply.Cost
 			body.Findings = append(body.Findings, findings...)
 			return cell, true
