@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/pkg/memory"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelinetest"
 )
@@ -72,6 +73,21 @@ func (s *Store) harness() pipelinetest.Harness {
 func TestStore(t *testing.T) {
 	s := openTest(t, t.TempDir(), Config{})
 	pipelinetest.TestStore(t, func(*testing.T) pipelinetest.Harness { return s.harness() })
+}
+
+func TestDifferential(t *testing.T) {
+	for seed := range uint64(4) {
+		reference := memory.New()
+		pipelinetest.Differential(t, seed, 1000, openTest(t, t.TempDir(), Config{}).harness(), pipelinetest.Harness{
+			Store: reference, Blobs: reference,
+			Raw: func(t testing.TB, ref pipeline.Ref, columns map[string]any) {
+				if err := reference.PutRaw(ref, columns); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Delete: func(_ testing.TB, ref pipeline.Ref) { reference.DeleteTask(ref) },
+		})
+	}
 }
 
 func TestQueue(t *testing.T) {

@@ -17,7 +17,7 @@ func (s *Store) Submit(ctx context.Context, job pipeline.Job, split pipeline.Tas
 	if err := cmp.Or(weigh(body), weigh(text(split))); err != nil {
 		return pipeline.Job{}, false, named("submit "+string(job.ID), err)
 	}
-	err = s.writeParts(ctx, func(tx *tx) error {
+	err = s.write(ctx, func(tx *tx) error {
 		put, err := tx.exec(`INSERT INTO jobs (id, body) VALUES (?, ?) ON CONFLICT (id) DO NOTHING`, job.ID, body)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -76,7 +77,7 @@ func (q *Queue) Send(ctx context.Context, messages []pipeline.Message) (failed [
 
 func (q *Queue) send(ctx context.Context, bodies ...[]byte) error {
 	now := q.store.cfg.Now()
-	err := q.store.writeParts(ctx, func(tx *tx) error {
+	err := q.store.write(ctx, func(tx *tx) error {
 		for _, body := range bodies {
 			if _, err := tx.exec(send, q.name, string(body), now, now); err != nil {
 				return err
@@ -126,7 +127,7 @@ func (q *Queue) receive(ctx context.Context, limit int) (got []pipeline.Delivery
 	if err != nil || !some {
 		return nil, err
 	}
-	err = q.store.writeParts(ctx, func(tx *tx) error {
+	err = q.store.write(ctx, func(tx *tx) error {
 		if err := q.buryExhausted(tx, now); err != nil {
 			return err
 		}
@@ -152,7 +153,7 @@ func (q *Queue) take(tx *tx, limit int, now pipeline.Instant) (got []pipeline.De
 			return err
 		}
 		d.Receives++
-		d.Receipt = rand.Text()
+		d.Receipt = strconv.FormatInt(id, 10) + "." + rand.Text()
 		ids, got = append(ids, id), append(got, d)
 		return nil
 	}, visible, sql.Named("queue", q.name), sql.Named("now", now), sql.Named("limit", limit))
@@ -163,8 +164,15 @@ func (q *Queue) take(tx *tx, limit int, now pipeline.Instant) (got []pipeline.De
 	return got, err
 }
 
+// messageOf is which message a receipt belongs to; 0 for what is no receipt.
+func messageOf(receipt string) int64 {
+	id, _, _ := strings.Cut(receipt, ".")
+	n, _ := strconv.ParseInt(id, 10, 64)
+	return n
+}
+
 const remove = `DELETE FROM messages
-WHERE queue = ?
+WHERE id = ?
 	AND receipt = ?`
 
 // Delete removes deliveries by their current receipt. An old receipt removes nothing and is no failure.
@@ -172,9 +180,9 @@ func (q *Queue) Delete(ctx context.Context, deliveries []pipeline.Delivery) (fai
 	if len(deliveries) > pipeline.MaxBatch {
 		return nil, q.named("delete", fmt.Errorf("%d deliveries: at most %d at once", len(deliveries), pipeline.MaxBatch))
 	}
-	err = q.store.writeParts(ctx, func(tx *tx) error {
+	err = q.store.write(ctx, func(tx *tx) error {
 		for _, d := range deliveries {
-			if _, err := tx.exec(remove, q.name, d.Receipt); err != nil {
+			if _, err := tx.exec(remove, messageOf(d.Receipt), d.Receipt); err != nil {
 				return err
 			}
 		}
@@ -188,7 +196,7 @@ func (q *Queue) Delete(ctx context.Context, deliveries []pipeline.Delivery) (fai
 
 const delay = `UPDATE messages
 SET visible_at = MIN(:visible, received_at + :longest)
-WHERE queue = :queue
+WHERE id = :id
 	AND receipt = :receipt
 	AND visible_at > :now`
 
@@ -197,8 +205,8 @@ WHERE queue = :queue
 func (q *Queue) Delay(ctx context.Context, d pipeline.Delivery, after time.Duration) error {
 	now := q.store.cfg.Now()
 	err := q.store.write(ctx, func(tx *tx) error {
-		_, err := tx.exec(delay, sql.Named("visible", now.Add(max(0, after))), sql.Named("longest", maxDelay.Milliseconds()),
-			sql.Named("queue", q.name), sql.Named("receipt", d.Receipt), sql.Named("now", now))
+		_, err := tx.exec(delay, sql.Named("visible", now.Add(after)), sql.Named("longest", maxDelay.Milliseconds()),
+			sql.Named("id", messageOf(d.Receipt)), sql.Named("receipt", d.Receipt), sql.Named("now", now))
 		return err
 	})
 	q.store.bell.ring()

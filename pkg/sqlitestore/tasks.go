@@ -17,7 +17,7 @@ func (s *Store) PutTasks(ctx context.Context, rows []pipeline.Task) (unprocessed
 			return rows, named("put task "+row.Ref.String(), err)
 		}
 	}
-	err = s.writeParts(ctx, func(tx *tx) error {
+	err = s.write(ctx, func(tx *tx) error {
 		for _, row := range rows {
 			if err := putTask(tx, row); err != nil {
 				return err

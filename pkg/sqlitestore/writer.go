@@ -31,7 +31,7 @@ type writer struct {
 // call is a port call on its way through the writer.
 type call struct {
 	apply func(*tx) error // may be applied twice: only the last time counts
-	parts bool            // more than one write: a refusal takes back all of them
+	parts bool            // more than one write, and a later one may be refused: that takes back all of them
 	state atomic.Int32
 	err   error
 	done  chan struct{}
@@ -57,12 +57,12 @@ func (w *writer) stop() {
 	w.tx.close()
 }
 
-// write makes one statement's write.
+// write makes what apply writes, all or nothing if a statement fails. Where apply refuses, it has written nothing.
 func (s *Store) write(ctx context.Context, apply func(*tx) error) error {
 	return s.writer.do(ctx, &call{apply: apply, done: make(chan struct{})})
 }
 
-// writeParts makes several writes, all or none.
+// writeParts makes several writes, of which a later one may be refused: all or none.
 func (s *Store) writeParts(ctx context.Context, apply func(*tx) error) error {
 	return s.writer.do(ctx, &call{apply: apply, parts: true, done: make(chan struct{})})
 }
@@ -174,7 +174,6 @@ func (w *writer) apply(c *call) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			w.tx.failed = fmt.Errorf("a write panicked: %v", p)
-			err = w.tx.failed
 		}
 	}()
 	if !c.parts {

@@ -1,0 +1,279 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast/pkg/pipeline"
+	"holdfast/pkg/pipelinetest"
+)
+
+const t0 = pipelinetest.T0
+
+func TestStoreEdges(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t, t.TempDir(), Config{})
+
+	t.Run("an item may have just as many bytes as an item may have", func(t *testing.T) {
+		if err := s.PutItem(ctx, "j", "k", make([]byte, pipeline.MaxItem-1)); err != nil {
+			t.Error(err)
+		}
+		if err := s.PutItem(ctx, "j", "k", make([]byte, pipeline.MaxItem)); !errors.Is(err, pipeline.ErrTooLarge) {
+			t.Errorf("got %v, want ErrTooLarge", err)
+		}
+	})
+
+	t.Run("any bytes of an item come back as they were", func(t *testing.T) {
+		for _, body := range []string{"", "\x00a\x00", "\xff\xfe", "ü"} {
+			if err := s.PutItem(ctx, "j", "bytes", []byte(body)); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := s.Item(ctx, "j", "bytes"); err != nil || string(got) != body {
+				t.Errorf("got %q, %v, want %q", got, err, body)
+			}
+		}
+	})
+
+	t.Run("a reason larger than an item is refused", func(t *testing.T) {
+		w := pipeline.EndWrite{Reason: pipeline.Failure{Detail: strings.Repeat("x", pipeline.MaxItem)}}
+		if _, err := s.End(ctx, w); !errors.Is(err, pipeline.ErrTooLarge) {
+			t.Errorf("got %v, want ErrTooLarge", err)
+		}
+	})
+
+	t.Run("jobs of one moment are all listed, page by page", func(t *testing.T) {
+		for _, id := range []pipeline.JobID{"a", "b", "c"} {
+			job := pipeline.Job{ID: id, Tenant: "one moment", CreatedAt: 5}
+			if _, _, err := s.Submit(ctx, job, pipeline.Task{Ref: pipeline.Ref{Job: id, ID: pipeline.SplitTask}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		listed := ""
+		for cursor, pages := "", 0; pages < 3; pages++ {
+			jobs, next, err := s.Jobs(ctx, "one moment", cursor, 1)
+			if err != nil || len(jobs) != 1 {
+				t.Fatalf("got %v, %v, want one job", jobs, err)
+			}
+			listed, cursor = listed+string(jobs[0].ID), next
+		}
+		if listed != "abc" {
+			t.Errorf("got %q, want abc", listed)
+		}
+	})
+
+	t.Run("a redrive that is refused returns the job that stands", func(t *testing.T) {
+		job := pipeline.Job{ID: "stands", Status: pipeline.JobPartial, Epoch: 1}
+		row := pipeline.Task{Ref: pipeline.Ref{Job: job.ID, ID: pipeline.WorkTask(1)}, Status: pipeline.TaskPending}
+		if _, _, err := s.Submit(ctx, job, row); err != nil {
+			t.Fatal(err)
+		}
+		reopened := job
+		reopened.Status, reopened.Epoch = pipeline.JobRunning, 2
+		_, stands, err := s.Redrive(ctx, pipeline.RedriveWrite{Task: row, Job: job, Reopened: reopened})
+		if !errors.Is(err, pipeline.ErrFenced) || stands != job {
+			t.Errorf("got %+v, %v, want the job as it was, refused", stands, err)
+		}
+		if got, err := s.Job(ctx, job.ID); err != nil || got != job {
+			t.Errorf("got %+v, %v, want the job as it was", got, err)
+		}
+	})
+
+	t.Run("each job's feed begins at 1", func(t *testing.T) {
+		for _, job := range []pipeline.JobID{"feed one", "feed two"} {
+			if err := s.PutFindings(ctx, pipeline.FindingGroup{Job: job, Task: "work#00001"}); err != nil {
+				t.Fatal(err)
+			}
+			groups, err := s.Findings(ctx, job, 0, 0)
+			if err != nil || len(groups) != 1 || groups[0].Seq != 1 {
+				t.Errorf("%s: got %v, %v, want one group with number 1", job, groups, err)
+			}
+		}
+	})
+}
+
+func TestLimitEdges(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t, t.TempDir(), Config{})
+	take := func(model string, now pipeline.Instant) (pipeline.Instant, error) {
+		return s.TakeSlot(ctx, pipeline.SlotWrite{Model: model, Cost: time.Second, Burst: 2 * time.Second, Horizon: 3 * time.Second, Now: now})
+	}
+
+	t.Run("nothing is taken behind a penalty beyond the horizon", func(t *testing.T) {
+		if err := s.Penalise(ctx, "penalised", t0+3001); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := take("penalised", t0); !errors.Is(err, pipeline.ErrBusy) {
+			t.Errorf("got %v, want ErrBusy", err)
+		}
+		if start, err := take("penalised", t0+1); err != nil || start != t0+3001 {
+			t.Errorf("got %v, %v, want the end of the penalty", start, err)
+		}
+	})
+
+	t.Run("a line that lay idle gives one burst and no more", func(t *testing.T) {
+		if _, err := take("idle", t0); err != nil {
+			t.Fatal(err)
+		}
+		now := t0.Add(time.Hour)
+		var starts []pipeline.Instant
+		for range 4 {
+			start, err := take("idle", now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			starts = append(starts, start-now)
+		}
+		if got, want := fmt.Sprint(starts), fmt.Sprint([]pipeline.Instant{0, 0, 0, 1000}); got != want {
+			t.Errorf("starts after %v ms, want %v", got, want)
+		}
+	})
+
+	t.Run("a refund is the model's own", func(t *testing.T) {
+		for range 4 {
+			if _, err := take("mine", t0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Refund(ctx, "other", time.Minute, 0, t0); err != nil {
+			t.Fatal(err)
+		}
+		if start, err := take("mine", t0); err != nil || start != t0+2000 {
+			t.Errorf("got a start after %v, %v, want 2s", start.Sub(t0), err)
+		}
+	})
+}
+
+func TestQueueEdges(t *testing.T) {
+	ctx := context.Background()
+	open := func(t *testing.T, maxReceives int) (*Queue, *pipelinetest.Clock) {
+		clock := pipelinetest.NewClock()
+		return openTest(t, t.TempDir(), Config{Now: clock.Now}).Queue("q", 30*time.Second, maxReceives), clock
+	}
+	put := func(t *testing.T, q *Queue, n int) {
+		t.Helper()
+		if _, err := q.Send(ctx, []pipeline.Message{message(n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	receive := func(t *testing.T, q *Queue, limit int) (got []pipeline.Delivery) {
+		t.Helper()
+		got, err := q.Receive(ctx, limit, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	letters := func(t *testing.T, q *Queue) (n int) {
+		t.Helper()
+		for cursor := ""; ; {
+			page, next, err := q.DeadLetters(ctx, cursor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n += len(page); next == "" {
+				return n
+			}
+			cursor = next
+		}
+	}
+
+	t.Run("the message that was visible first is delivered first", func(t *testing.T) {
+		q, clock := open(t, 9)
+		put(t, q, 1)
+		receive(t, q, 1) // visible again after 30 s
+		clock.Advance(time.Second)
+		put(t, q, 2)
+		put(t, q, 3)
+		clock.Advance(time.Minute)
+		order := ""
+		for _, d := range receive(t, q, 10) {
+			m, err := pipeline.DecodeMessage(d.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			order += fmt.Sprint(m.Task.Number())
+		}
+		if order != "231" {
+			t.Errorf("got %s, want 231", order)
+		}
+	})
+
+	t.Run("a message on its last receive is not buried while somebody works on it", func(t *testing.T) {
+		q, clock := open(t, 1)
+		put(t, q, 1)
+		receive(t, q, 1)
+		put(t, q, 2)
+		if receive(t, q, 1); letters(t, q) != 0 {
+			t.Error("it was buried")
+		}
+		clock.Advance(time.Minute)
+		if receive(t, q, 1); letters(t, q) != 2 {
+			t.Errorf("got %d dead letters, want 2", letters(t, q))
+		}
+	})
+
+	t.Run("a delivery that is visible already is not delayed", func(t *testing.T) {
+		q, clock := open(t, 9)
+		put(t, q, 1)
+		d := receive(t, q, 1)[0]
+		clock.Advance(time.Minute)
+		if err := q.Delay(ctx, d, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if got := receive(t, q, 1); len(got) != 1 {
+			t.Errorf("got %d deliveries, want 1", len(got))
+		}
+	})
+
+	t.Run("no delivery is delayed beyond 12 hours from its receipt", func(t *testing.T) {
+		q, clock := open(t, 9)
+		put(t, q, 1)
+		d := receive(t, q, 1)[0]
+		clock.Advance(10 * time.Second)
+		if err := q.Delay(ctx, d, 20*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(12*time.Hour - 11*time.Second)
+		if got := receive(t, q, 1); len(got) != 0 {
+			t.Errorf("got %d deliveries a second before, want none", len(got))
+		}
+		clock.Advance(time.Second)
+		if got := receive(t, q, 1); len(got) != 1 {
+			t.Errorf("got %d deliveries, want 1", len(got))
+		}
+	})
+
+	t.Run("dead letters are read page by page, each once", func(t *testing.T) {
+		q, _ := open(t, 9)
+		for range 5 {
+			if err := q.Bury(ctx, pipeline.DeadLetter{Body: make([]byte, 250_000)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, next, err := q.DeadLetters(ctx, ""); err != nil || next == "" {
+			t.Errorf("got cursor %q, %v, want more than one page", next, err)
+		}
+		if got := letters(t, q); got != 5 {
+			t.Errorf("got %d letters, want 5", got)
+		}
+	})
+
+	t.Run("what is no receipt removes nothing", func(t *testing.T) {
+		q, _ := open(t, 9)
+		put(t, q, 1)
+		d := receive(t, q, 1)[0]
+		number, _, _ := strings.Cut(d.Receipt, ".")
+		for _, receipt := range []string{"", ".", "x", number, number + ".", "99.x"} {
+			if _, err := q.Delete(ctx, []pipeline.Delivery{{Receipt: receipt}}); err != nil {
+				t.Errorf("%q: %v", receipt, err)
+			}
+		}
+		if _, inFlight, err := q.Depth(ctx); err != nil || inFlight != 1 {
+			t.Errorf("got %d in flight, %v, want 1", inFlight, err)
+		}
+	})
+}
