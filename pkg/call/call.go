@@ -7,6 +7,8 @@ package call
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -38,8 +40,9 @@ type Caller struct {
 	door   *door
 	purses purses
 
-	mu      sync.Mutex
-	flights map[pipeline.ReplyKey]chan struct{} // keys that this process is asking now
+	mu       sync.Mutex
+	flights  map[pipeline.ReplyKey]*flight // keys that this process is asking now
+	answered map[pipeline.ReplyKey]bool    // keys that it asked lately
 }
 
 // New is a Caller.
@@ -50,7 +53,7 @@ func New(cfg Config) *Caller {
 	if cfg.Observe == nil {
 		cfg.Observe = func(pipeline.Ref, pipeline.Answer) {}
 	}
-	c := &Caller{cfg: cfg, info: cfg.Model.Info(), flights: map[pipeline.ReplyKey]chan struct{}{}}
+	c := &Caller{cfg: cfg, info: cfg.Model.Info(), flights: map[pipeline.ReplyKey]*flight{}, answered: map[pipeline.ReplyKey]bool{}}
 	c.slots = make(chan struct{}, max(1, cfg.InFlight))
 	c.door = &door{limits: cfg.Limits, clock: cfg.Clock, info: c.info}
 	c.purses.open = map[pipeline.Fence]*purse{}
@@ -141,7 +144,8 @@ func (c *Caller) seat(ctx context.Context, a pipeline.Attempt) error {
 func (c *Caller) store(ctx context.Context, r pipeline.Reply) (pipeline.Reply, error) {
 	keep := context.WithoutCancel(ctx) // it was paid for
 	if len(r.Text) > inlineReply {
-		r.Blob = "reply/" + string(r.Key)
+		sum := sha256.Sum256([]byte(r.Text))
+		r.Blob = "reply/" + string(r.Key) + "-" + hex.EncodeToString(sum[:8]) // a loser's text never replaces the winner's
 		if err := c.cfg.Blobs.PutBlob(keep, r.Blob, []byte(r.Text)); err != nil {
 			return r, fmt.Errorf("store the reply's text: %w", err)
 		}
@@ -171,8 +175,9 @@ func (c *Caller) whole(ctx context.Context, stands, ours pipeline.Reply) (pipeli
 	if stands.Blob == "" {
 		return stands, nil
 	}
-	if stands.Blob == ours.Blob && stands.Worker == ours.Worker && stands.At == ours.At {
-		return ours, nil
+	if stands.Blob == ours.Blob {
+		stands.Text = ours.Text
+		return stands, nil
 	}
 	body, err := c.cfg.Blobs.Blob(ctx, stands.Blob)
 	if err != nil {

@@ -28,12 +28,12 @@ type asking struct {
 }
 
 // ask tries until there is an answer, a failure that more tries cannot help, or a reason to stop.
-func (t *asking) ask(ctx context.Context) pipeline.Answer {
-	reply, release, err := t.flight(ctx)
-	if reply != nil || err != nil {
-		return pipeline.Answer{Reply: deref(reply), Reused: reply != nil, Stop: err}
+func (t *asking) ask(ctx context.Context) (answer pipeline.Answer) {
+	settled, land := t.flight(ctx)
+	if settled != nil {
+		return *settled
 	}
-	defer release()
+	defer func() { land(answer) }()
 	t.request = t.q.Request
 	for {
 		result := t.try(ctx)
@@ -66,7 +66,7 @@ func (t *asking) try(ctx context.Context) result {
 	if err := t.purse.take(ctx, most); err != nil {
 		return t.noMoney(err)
 	}
-	slot, err := t.c.door.admit(ctx, t.request)
+	slot, err := t.admit(ctx)
 	if err != nil {
 		t.purse.give(most, 0)
 		return t.busy(err)
@@ -107,30 +107,58 @@ func (t *asking) send(ctx context.Context) (pipeline.Try, sent) {
 	began := clock.Mono()
 	timed, cancel := clock.WithTimeout(ctx, t.c.cfg.Policy.CallTimeout, errCallTimeout)
 	defer cancel()
-	response, err := t.c.cfg.Model.Complete(timed, t.request)
+	response, err := complete(timed, t.c.cfg.Model, t.request)
 	s := sent{response: response, usage: response.Usage}
 	if err != nil {
-		s = failureOf(timed, err, t.c.cfg.Policy.CallTimeout)
+		s = failureOf(timed, err, t.c.cfg.Policy)
 	}
 	try.Millis = (clock.Mono() - began).Milliseconds()
 	try.RequestID, try.Usage, try.Failure = response.RequestID, s.usage, s.failure
 	try.Cost = t.c.info.Price.Of(try.Usage.Input, try.Usage.Output)
 	switch s.failure.Kind {
-	case pipeline.Ambiguous, pipeline.Cancelled, pipeline.Shutdown:
+	case pipeline.Ambiguous, pipeline.Cancelled, pipeline.Shutdown, pipeline.Broken:
 		try.Unsure = true
 	}
 	return try, s
 }
 
+// complete is the model's Complete. A panic of an adapter is a failure of this call, not the end of the process.
+func complete(ctx context.Context, m pipeline.Model, r pipeline.Request) (response pipeline.Response, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			response, err = pipeline.Response{}, &pipeline.ModelError{Failure: broken("the model's adapter panicked", p)}
+		}
+	}()
+	return m.Complete(ctx, r)
+}
+
+// check is the question's Check; bad is set if it panicked.
+func (t *asking) check(text string) (clean string, repaired bool, bad pipeline.Failure, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			bad = broken("the check of the answer panicked", p)
+		}
+	}()
+	clean, repaired, err = t.q.Check(text)
+	return clean, repaired, bad, err
+}
+
+// broken is for the deferred function that recovered p.
+func broken(what string, p any) pipeline.Failure {
+	f := pipeline.Fail(pipeline.Broken, "%s: %v", what, p)
+	f.Detail = pipeline.Place()
+	return f
+}
+
 // failureOf is the failure behind a Complete that returned an error.
-func failureOf(ctx context.Context, err error, timeout time.Duration) sent {
+func failureOf(ctx context.Context, err error, p pipeline.Policy) sent {
 	var failed *pipeline.ModelError
 	cause := context.Cause(ctx)
 	switch {
 	case errors.As(err, &failed):
-		return sent{failure: failed.Failure, usage: failed.Usage, after: max(0, failed.RetryAfter)}
+		return sent{failure: failed.Failure, usage: failed.Usage, after: min(max(0, failed.RetryAfter), p.JobDeadline)}
 	case errors.Is(cause, errCallTimeout):
-		return sent{failure: pipeline.Fail(pipeline.Ambiguous, "no answer within %v", timeout)}
+		return sent{failure: pipeline.Fail(pipeline.Ambiguous, "no answer within %v", p.CallTimeout)}
 	case errors.Is(cause, pipeline.ErrCancelled):
 		return sent{failure: pipeline.Fail(pipeline.Cancelled, "aborted: the job was cancelled")}
 	case cause != nil:
@@ -152,7 +180,11 @@ func (t *asking) judge(ctx context.Context, try *pipeline.Try, s sent) result {
 		try.Failure = pipeline.Fail(pipeline.Refused, "the model refused to answer")
 		return finished(pipeline.Answer{Failure: try.Failure})
 	}
-	clean, repaired, err := t.q.Check(s.response.Text)
+	clean, repaired, bad, err := t.check(s.response.Text)
+	if !bad.None() {
+		try.Failure = bad
+		return finished(pipeline.Answer{Failure: bad})
+	}
 	if err != nil {
 		try.Failure = pipeline.Fail(pipeline.Malformed, "%v", err)
 		return t.malformed(try.Failure)
@@ -238,6 +270,23 @@ func (t *asking) pause(ctx context.Context, wait time.Duration) error {
 
 // sleep waits, but not for an attempt that was stopped.
 func (t *asking) sleep(ctx context.Context, wait time.Duration) error {
+	return t.unlessStopped(ctx, func(ctx context.Context) error { return t.c.cfg.Clock.Sleep(ctx, wait) })
+}
+
+// admit takes capacity from the limiter and waits for it, but not for an attempt that was stopped.
+func (t *asking) admit(ctx context.Context) (s slot, err error) {
+	err = t.unlessStopped(ctx, func(ctx context.Context) error {
+		s, err = t.c.door.admit(ctx, t.request)
+		return err
+	})
+	if err != nil {
+		s.refund(ctx, 0)
+	}
+	return s, err
+}
+
+// unlessStopped does what waits, under a context that ends when the attempt is stopped.
+func (t *asking) unlessStopped(ctx context.Context, wait func(ctx context.Context) error) error {
 	awake, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var group pipeline.Group
@@ -248,7 +297,7 @@ func (t *asking) sleep(ctx context.Context, wait time.Duration) error {
 		case <-awake.Done():
 		}
 	})
-	err := t.c.cfg.Clock.Sleep(awake, wait)
+	err := wait(awake)
 	cancel()
 	group.Wait()
 	if stopped := t.a.Stop(); stopped != nil {
@@ -269,7 +318,7 @@ func (t *asking) busy(err error) result {
 	if cause := t.a.Stop(); cause != nil {
 		return stop(cause)
 	}
-	return finished(pipeline.Answer{Failure: pipeline.Fail(pipeline.Busy, "%v", err), Defers: true})
+	return finished(pipeline.Answer{Failure: pipeline.Fail(pipeline.Busy, "the limiter of %s: %v", t.c.info.Name, err), Defers: true})
 }
 
 func stopCause(ctx context.Context) error {
@@ -282,54 +331,4 @@ func stopCause(ctx context.Context) error {
 // spread lengthens a wait that many were told at once by up to a fifth: nobody comes early, not all together.
 func spread(wait time.Duration, jitter float64) time.Duration {
 	return wait + time.Duration(jitter*float64(wait)/5)
-}
-
-// flight waits, without a slot, for the same key that this process is asking already: then its reply is stored, or it
-// failed and this question asks itself.
-func (t *asking) flight(ctx context.Context) (reply *pipeline.Reply, release func(), err error) {
-	c, key := t.c, t.q.Request.Key
-	for {
-		mine, other := c.join(key)
-		if other == nil {
-			if err := t.pause(ctx, 0); err != nil {
-				mine()
-				return nil, nil, err
-			}
-			return nil, mine, nil
-		}
-		t.unseat()
-		select {
-		case <-ctx.Done():
-			return nil, nil, context.Cause(ctx)
-		case <-other:
-		}
-		found, err := pipeline.ReadReplies(ctx, c.cfg.Replies, c.cfg.Blobs, c.cfg.Clock, []pipeline.ReplyKey{key})
-		if stored, ok := found[key]; err == nil && ok {
-			return &stored, nil, nil
-		}
-	}
-}
-
-// join makes the caller the one that asks key, until it calls leave; or returns what closes when the other is done.
-func (c *Caller) join(key pipeline.ReplyKey) (leave func(), other <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if flying, found := c.flights[key]; found {
-		return nil, flying
-	}
-	mine := make(chan struct{})
-	c.flights[key] = mine
-	return func() {
-		c.mu.Lock()
-		delete(c.flights, key)
-		c.mu.Unlock()
-		close(mine)
-	}, nil
-}
-
-func deref(r *pipeline.Reply) pipeline.Reply {
-	if r == nil {
-		return pipeline.Reply{}
-	}
-	return *r
 }
