@@ -88,7 +88,7 @@ var (
 )
 
 func ask(r pipeline.Request) question {
-	q := question{prompt: r.Prompt, maxTokens: r.MaxTokens, text: newText(documentPart(r))}
+	q := question{prompt: r.Prompt, maxTokens: r.MaxTokens, text: texts.of(documentPart(r))}
 	if m := callLine.FindStringSubmatch(r.Prompt); m != nil {
 		q.call = m[1]
 	}

@@ -258,9 +258,10 @@ func firstWords(s string, n int) string {
 	return strings.TrimRight(strings.Join(all[:min(n, len(all))], " "), ".,;:")
 }
 
-var wordPattern = regexp.MustCompile(`[A-Za-z]{4,}`)
+var wordPattern = regexp.MustCompile(`[A-Za-z]{3,}`)
 
-var commonWords = wordSet(`call with from that this there they them their have been were will shall each once about answer list
+var commonWords = wordSet(`the and for was are did not you all any but can has had her his its our out who why how one two each
+	call with from that this there they them their have been were will shall each once about answer list
 	empty good report topic quote sentence text only json what when where which whose part into such also than then some
 	none name names first earlier reply replies first between more most must says said does customer customers ticket tickets`)
 

@@ -162,47 +162,40 @@ func readEntries(from io.Reader) ([]Entry, error) {
 // Repeated is why keys were asked for again: each begin of a key after its first is one of these.
 type Repeated struct {
 	Stored   int // after its reply was stored: never right
-	InFlight int // an earlier try never ended: its worker died
-	Unstored int // an earlier try answered, but the answer was not stored
-	Failed   int // all earlier tries ended with a failure
+	InFlight int // while the try before it had not ended: its worker was killed, or frozen
+	Unstored int // the try before it answered, but the answer was not stored
+	Failed   int // the try before it failed
 
 	StoredKeys []pipeline.ReplyKey // what Stored counts
 }
 
 // Repeats compares the ledger with the times at which replies were stored.
 func Repeats(entries []Entry, storedAt map[pipeline.ReplyKey]pipeline.Instant) Repeated {
-	outcomes := map[string]string{} // by nonce
+	var r Repeated
+	last := map[pipeline.ReplyKey]string{} // the nonce of each key's last try
+	outcomes := map[string]string{}        // by nonce, of the tries that have ended so far
 	for _, e := range entries {
 		if e.Event == End {
 			outcomes[e.Nonce] = e.Outcome
-		}
-	}
-	var r Repeated
-	earlier := map[pipeline.ReplyKey][]string{}
-	for _, e := range entries {
-		if e.Event != Begin {
 			continue
 		}
-		if tries := earlier[e.Key]; len(tries) > 0 {
-			r.count(e, tries, outcomes, storedAt[e.Key])
+		before, repeated := last[e.Key]
+		last[e.Key] = e.Nonce
+		if !repeated {
+			continue
 		}
-		earlier[e.Key] = append(earlier[e.Key], e.Nonce)
+		outcome, ended := outcomes[before]
+		switch stored := storedAt[e.Key]; {
+		case stored != 0 && e.At > stored:
+			r.Stored++
+			r.StoredKeys = append(r.StoredKeys, e.Key)
+		case !ended:
+			r.InFlight++
+		case outcome == OK:
+			r.Unstored++
+		default:
+			r.Failed++
+		}
 	}
 	return r
-}
-
-// count says why one key was begun again. The last earlier try decides; one that was explained already does not again.
-func (r *Repeated) count(e Entry, tries []string, outcomes map[string]string, stored pipeline.Instant) {
-	last, ended := outcomes[tries[len(tries)-1]]
-	switch {
-	case stored != 0 && e.At > stored:
-		r.Stored++
-		r.StoredKeys = append(r.StoredKeys, e.Key)
-	case !ended:
-		r.InFlight++
-	case last == OK:
-		r.Unstored++
-	default:
-		r.Failed++
-	}
 }

@@ -119,7 +119,6 @@ var disputeRules = []rule{
 		title: "Force majeure without an end", why: "Performance is excused as long as the event lasts; nobody may leave.",
 		redline: "If it lasts more than sixty (60) days, either party may terminate.", sure: 0.7,
 	},
-	{},
 	{
 		check: "disputes-drafting.drafting", when: re(`\bmutually (?:agreed|agreeable)\b|\bto be agreed\b|\bas (?:may be )?agreed (?:upon )?between\b`), at: pipeline.Low,
 		title: "An agreement to agree", why: "What is left to later agreement cannot be enforced.", sure: 0.65,

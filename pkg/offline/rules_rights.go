@@ -87,7 +87,7 @@ var covenantRules = []rule{
 	},
 	{
 		check: "restrictive-covenants.non-compete", when: re(`\b(?:shall not|will not|may not|agrees not to)\b.{0,200}\bcompet(?:e|es|ing|itive|itor)`),
-		title: "Non-compete", why: "Dealing in competing products is forbidden.",
+		title: "Competing products are forbidden", why: "Dealing in competing products is forbidden.",
 		redline: "... the products listed in Exhibit __, during the term and in the Territory only.", sure: 0.85,
 	},
 	{

@@ -3,6 +3,7 @@ package offline
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -20,6 +21,35 @@ type text struct {
 }
 
 const maxQuote = 320
+
+// texts are the last few: the calls of a chunk all show the same one. A text is only read once it is made.
+var texts recent
+
+const mostRecent = 16
+
+type recent struct {
+	mu   sync.Mutex
+	list []*text
+}
+
+func (r *recent) of(original string) *text {
+	r.mu.Lock()
+	for _, t := range r.list {
+		if t.original == original {
+			r.mu.Unlock()
+			return t
+		}
+	}
+	r.mu.Unlock()
+	made := newText(original)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = append(r.list, made)
+	if len(r.list) > mostRecent {
+		r.list = append([]*text(nil), r.list[1:]...)
+	}
+	return made
+}
 
 func newText(original string) *text {
 	t := &text{original: original}
@@ -71,7 +101,6 @@ func (t *text) putWords(put func(string, int), from, to int) {
 }
 
 var (
-	breakAfter   = regexp.MustCompile(`[.!?][")]*[ \n]|;[ \n]|:[ \n]`)
 	abbreviation = regexp.MustCompile(`(?:\b(?:Inc|Corp|Ltd|Co|No|Nos|Sec|Art|Mr|Ms|Mrs|Dr|St|vs|e\.g|i\.e|U\.S|[A-Z])|^\(?[0-9.]{1,6})\.$`)
 	itemBegins   = regexp.MustCompile(`^(?:and |or )?\([a-z0-9]{1,4}\) `)
 )
