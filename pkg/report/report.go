@@ -200,6 +200,9 @@ func (d Data) caution() string {
 	if !d.Result.Reason.None() {
 		text = "Reason: " + d.Result.Reason.Cause + ". " + text
 	}
+	if d.Result.Status == pipeline.JobPartial {
+		text += fmt.Sprintf(" What is missing can be asked for again: holdfast redrive %s", d.Result.Job.ID)
+	}
 	return strings.ReplaceAll(text, "..", ".")
 }
 
