@@ -72,7 +72,7 @@ func (a *aligner) tolerant(quote string) (start, end int, ok bool) {
 	first, found := [2]int{}, false
 	for _, p := range occurrences(a.plain.text, wanted.text) {
 		to := p + len(wanted.text)
-		if !bounded(a.plain.text, p, to) {
+		if !bounded(a.plain.text, p, to) || a.plain.splits(p) || a.plain.splits(to) {
 			continue
 		}
 		s, e := a.plain.from[p], a.plain.to[to-1]
@@ -169,6 +169,9 @@ func plainOf(text string) plain {
 	p.text = out.String()
 	return p
 }
+
+// splits says that byte i of the plain text is inside of what one character was folded to.
+func (p plain) splits(i int) bool { return i > 0 && i < len(p.text) && p.to[i-1] > p.from[i] }
 
 // fold is c in small letters and taken apart: a ligature into its letters, a letter with an accent into both.
 func fold(c rune) string {

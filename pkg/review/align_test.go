@@ -42,6 +42,7 @@ func TestPlaces(t *testing.T) {
 		{"part of a word", "the indemnification", "indemn", "", ""},
 		{"part of a number", "fees of 12,500 Euro", "2,500 Euro", "", ""},
 		{"a letter without its accent", "the cafe\u0301 owner", "the cafe", "", ""},
+		{"part of a character", "a share of \u00bd each", "2", "", ""},
 		{"other words", "The cap is low.", "The cap is high", "", ""},
 		{"words left out", "The cap, as agreed, is low.", "The cap is low", "", ""},
 		{"words in another order", "low is the cap", "the cap is low", "", ""},
