@@ -30,6 +30,10 @@ type asks struct {
 // escalation is by how much an answer may be longer than its call's max_tokens: the one larger try after a cut answer.
 const escalation = 2
 
+// shownShare is how much of its max_tokens a shown reply is taken to have in the least and expected cost: a quarter is
+// more than answers had on contracts. The worst case does not rely on it.
+const shownShare = 4
+
 // priceAsks estimates every cell from the templates, without rendering them. The dearest try is an upper bound:
 // re-asked, with the escalated max_tokens, and every reply that it shows as long as an escalated one may be.
 func priceAsks(d pipeline.Definition, m pipeline.Manifest, model pipeline.ModelInfo) asks {
@@ -40,7 +44,7 @@ func priceAsks(d pipeline.Definition, m pipeline.Manifest, model pipeline.ModelI
 				shown := shownTokens(d, call)
 				input := inputTokens(d, call, chunk)
 				a.index[cellKey{chunk.Index, call.ID}] = len(a.list)
-				a.list = append(a.list, ask{input: input + shown, output: call.MaxTokens})
+				a.list = append(a.list, ask{input: input + shown/shownShare, output: call.MaxTokens})
 				a.dearest = max(a.dearest, dearestTry(model, input+escalation*shown, call.MaxTokens))
 			}
 		}
