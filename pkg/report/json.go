@@ -92,7 +92,7 @@ func jsonRows(rows []row) []jsonRow {
 	return out
 }
 
-// units counts UTF-16 code units up to a byte. It remembers where every thousandth byte or so is.
+// units counts UTF-16 code units up to a byte at which a character begins. It remembers every thousandth byte or so.
 type units struct {
 	text  string
 	marks []int // units before byte n x unitStep, or the next character
@@ -117,9 +117,6 @@ func newUnits(text string) units {
 
 func (u units) at(offset int) int {
 	i := min(offset/unitStep, len(u.bytes)-1)
-	if i > 0 && u.bytes[i] > offset {
-		i--
-	}
 	if i < 0 {
 		return 0
 	}
