@@ -102,7 +102,7 @@ func ask(r pipeline.Request) question {
 // documentPart is what stands between the markers of the shared part: from the first that begins anything but context
 // to the last that ends it. All of it, or else the prompt, when there are no markers.
 func documentPart(r pipeline.Request) string {
-	for _, m := range beginMark.FindAllStringSubmatchIndex(r.Shared, -1) {
+	for _, m := range beginMark.FindAllStringSubmatchIndex(r.Shared, 3) {
 		name := r.Shared[m[2]:m[3]]
 		if name == "CONTEXT" {
 			continue

@@ -62,3 +62,11 @@ func TestGenericAnswersFitTheirSchema(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAnswerKeepsTheGravestThatItsTokensAllow(t *testing.T) {
+	q := question{maxTokens: 150}
+	all := []finding{{Title: "low", Severity: pipeline.Low, Rationale: strings.Repeat("x", 300)}, {Title: "high", Severity: pipeline.High, Rationale: strings.Repeat("y", 300)}}
+	if got := q.fit(all).Findings; len(got) != 1 || got[0].Title != "high" {
+		t.Errorf("got %+v, want the grave one alone", got)
+	}
+}
