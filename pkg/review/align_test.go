@@ -92,6 +92,12 @@ func TestCoreBeforeContext(t *testing.T) {
 			}
 		})
 	}
+	t.Run("of two that are word for word, the one in the core", func(t *testing.T) {
+		text := "The cap is low. The cap is low."
+		if got := newAligner(text, pipeline.Chunk{Index: 1, Start: 16, End: len(text)}).find("cap is low"); got.start != 20 {
+			t.Errorf("got %d, want 20", got.start)
+		}
+	})
 	t.Run("what the model did not see is not searched", func(t *testing.T) {
 		c := pipeline.Chunk{Index: 1, Context: 5, Start: 16, End: 28}
 		if got := newAligner(text, c).find("The end"); got.found() {

@@ -28,6 +28,18 @@ func TestHeadings(t *testing.T) {
 	}
 }
 
+// A section that was taken out does not move the sections behind it to another rank.
+func TestRanksAfterAGap(t *testing.T) {
+	text := "1. Term. Yes.\n1.1 Start. Yes.\n5. Fees. Yes.\n5.1 Price. Yes.\n5.2 Tax. Yes.\n6. Law. Yes."
+	var got []int
+	for _, h := range outlineOf(text).headings {
+		got = append(got, h.rank)
+	}
+	if want := []int{2, 3, 2, 3, 3, 2}; !slices.Equal(got, want) {
+		t.Errorf("got ranks %v, want %v", got, want)
+	}
+}
+
 func headingsOf(text string) []string {
 	var got []string
 	for _, h := range outlineOf(text).headings {

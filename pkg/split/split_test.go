@@ -105,6 +105,7 @@ type attempt struct {
 	claim  pipeline.Claim
 	fences int
 	fence  error
+	from   int // the first fence that fails, from 0
 }
 
 func (a *attempt) Claim() pipeline.Claim { return a.claim }
@@ -113,7 +114,9 @@ func (a *attempt) Worker() string        { return "w1" }
 func (a *attempt) Progress()             {}
 
 func (a *attempt) Fence(context.Context) error {
-	a.fences++
+	if a.fences++; a.fences <= a.from {
+		return nil
+	}
 	return a.fence
 }
 
@@ -348,6 +351,30 @@ func TestEndings(t *testing.T) {
 			return string(source), nil
 		}
 		b.mustEnd(New(b.cfg).Handle(ctx, a), pipeline.Overran, pipeline.TimedOut)
+	})
+}
+
+func TestFences(t *testing.T) {
+	t.Run("the first stands before the text and the manifest", func(t *testing.T) {
+		b := newBench(t, sample(t))
+		a := b.claim()
+		a.fence = pipeline.ErrFenced
+		b.mustEnd(New(b.cfg).Handle(t.Context(), a), pipeline.Died, pipeline.Lost)
+		if _, err := b.store.Blob(t.Context(), pipeline.DocumentKey(hash(sample(t)))); !errors.Is(err, pipeline.ErrNotFound) {
+			t.Errorf("got %v, want no text", err)
+		}
+		if _, err := pipeline.ReadManifest(t.Context(), b.store, jobID); !errors.Is(err, pipeline.ErrNotFound) {
+			t.Errorf("got %v, want no manifest", err)
+		}
+	})
+	t.Run("the second stands before the rows", func(t *testing.T) {
+		b := newBench(t, sample(t))
+		a := b.claim()
+		a.fence, a.from = pipeline.ErrFenced, 1
+		b.mustEnd(New(b.cfg).Handle(t.Context(), a), pipeline.Died, pipeline.Lost)
+		if len(b.manifest().Chunks) == 0 || len(b.rows()) != 0 || len(b.rung) != 0 {
+			t.Errorf("got %d rows and %d bells, want none", len(b.rows()), len(b.rung))
+		}
 	})
 }
 
