@@ -63,7 +63,7 @@ func (c *Caller) room(ctx context.Context) error {
 		return context.Cause(ctx)
 	case c.slots <- struct{}{}:
 		<-c.slots
-		return nil
+		return context.Cause(ctx)
 	}
 }
 

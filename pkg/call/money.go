@@ -23,8 +23,9 @@ type purse struct {
 	mu    sync.Mutex
 	open  []pipeline.Reservation // with Amount reserved
 	free  pipeline.Money
+	taken pipeline.Money // by tries that have not come back
 	spent pipeline.Money
-	topUp sync.Mutex
+	topUp chan struct{} // held while another part is reserved; no mutex, since that may wait
 }
 
 // openPurse reserves the dearest price of one try of each open question, and settles the stage before.
@@ -37,7 +38,7 @@ func (c *Caller) openPurse(ctx context.Context, a pipeline.Attempt, questions []
 	c.purses.mu.Lock()
 	before := c.purses.open[claim.Fence()]
 	c.purses.mu.Unlock()
-	p := &purse{c: c, job: claim.Job}
+	p := &purse{c: c, job: claim.Job, topUp: make(chan struct{}, 1)}
 	part := pipeline.Reservation{Task: claim.ID, Generation: claim.Generation, Stage: claim.Accepted + 1, Amount: need}
 	if err := p.reserve(ctx, part, before.settlement()...); err != nil {
 		return nil, err
@@ -73,11 +74,15 @@ func (p *purse) reserve(ctx context.Context, part pipeline.Reservation, settle .
 	return err
 }
 
-// tooLittle tells money that others have reserved, and may give back, from a ceiling that was reached.
+// tooLittle tells money that others have reserved, or that tries of our own have in hand, and may give back, from a
+// ceiling that was reached.
 func (p *purse) tooLittle(part pipeline.Reservation, budget pipeline.Budget, settling int, err error) error {
 	p.mu.Lock()
-	own := len(p.open) + settling
+	own, taken := len(p.open)+settling, p.taken
 	p.mu.Unlock()
+	if taken > 0 {
+		return fmt.Errorf("%s are needed, %s remain, and tries in flight have %s: %w", part.Amount, budget.Remaining, taken, pipeline.ErrBusy)
+	}
 	if len(budget.Open) > own {
 		return fmt.Errorf("%s are needed, %s remain, and %d others have money reserved: %w", part.Amount, budget.Remaining, len(budget.Open)-own, pipeline.ErrBusy)
 	}
@@ -86,16 +91,16 @@ func (p *purse) tooLittle(part pipeline.Reservation, budget pipeline.Budget, set
 
 // take takes the dearest price of a try, reserving another part when the purse is empty.
 func (p *purse) take(ctx context.Context, amount pipeline.Money) error {
-	p.topUp.Lock()
-	defer p.topUp.Unlock()
-	p.mu.Lock()
-	if p.free >= amount {
-		p.free -= amount
-		p.mu.Unlock()
+	select {
+	case p.topUp <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-p.topUp }()
+	part, enough := p.takeFree(amount)
+	if enough {
 		return nil
 	}
-	part := p.open[len(p.open)-1]
-	p.mu.Unlock()
 	part.Part++
 	part.Amount = 4 * amount
 	if err := p.reserve(ctx, part); err != nil {
@@ -104,16 +109,27 @@ func (p *purse) take(ctx context.Context, amount pipeline.Money) error {
 			return err
 		}
 	}
+	p.takeFree(amount)
+	return nil
+}
+
+// takeFree takes from what is free; if that is too little, it returns the last part that was reserved.
+func (p *purse) takeFree(amount pipeline.Money) (last pipeline.Reservation, enough bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.free < amount {
+		return p.open[len(p.open)-1], false
+	}
 	p.free -= amount
-	return nil
+	p.taken += amount
+	return last, true
 }
 
 // give ends what take began: the try really cost spent.
 func (p *purse) give(taken, spent pipeline.Money) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.taken -= taken
 	p.free += taken - spent
 	p.spent += spent
 }

@@ -30,14 +30,14 @@ type attempt struct {
 	stageAt  pipeline.Instant
 	journal  journal
 
-	renewal sync.Mutex // one renewal at a time
+	renewal chan struct{} // held by the one renewal at a time; no mutex, since a renewal may wait
 }
 
 func newAttempt(w *Worker, c *claimed, r *reading, drain context.Context) *attempt {
 	return &attempt{
 		w: w, reading: r, drain: drain,
 		claim: c.Claim, wall: c.wall, mono: c.mono,
-		stopped: make(chan struct{}), used: c.Allowed, began: c.Allowed, progress: w.clock.Mono(),
+		renewal: make(chan struct{}, 1), stopped: make(chan struct{}), used: c.Allowed, began: c.Allowed, progress: w.clock.Mono(),
 		stage: c.Accepted + 1, stageAt: w.clock.Now(),
 		journal: journal{task: c.ID, generation: c.Generation, worker: w.cfg.Worker},
 	}
@@ -205,8 +205,10 @@ func jobStops(job pipeline.Job, kind pipeline.TaskKind, now pipeline.Instant) er
 
 // allowBlock writes that another block of tries is allowed, by an early renewal.
 func (a *attempt) allowBlock(ctx context.Context) error {
-	a.renewal.Lock()
-	defer a.renewal.Unlock()
+	if err := a.renewing(ctx); err != nil {
+		return err
+	}
+	defer func() { <-a.renewal }()
 	a.mu.Lock()
 	allowed, used, limit := a.claim.Allowed, a.used, a.claim.MaxTries
 	a.mu.Unlock()

@@ -42,9 +42,21 @@ func (a *attempt) keep(ctx context.Context) {
 	}
 }
 
+// renewing waits until nobody else renews the claim.
+func (a *attempt) renewing(ctx context.Context) error {
+	select {
+	case a.renewal <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 func (a *attempt) renew(ctx context.Context) error {
-	a.renewal.Lock()
-	defer a.renewal.Unlock()
+	if err := a.renewing(ctx); err != nil {
+		return err
+	}
+	defer func() { <-a.renewal }()
 	a.mu.Lock()
 	allowed := a.claim.Allowed
 	a.mu.Unlock()
