@@ -271,3 +271,36 @@ func FuzzChunks(f *testing.F) {
 		mustHold(t, text, c, chunks)
 	})
 }
+
+// Anchors are where a text is cut whatever was changed elsewhere.
+func TestAnchors(t *testing.T) {
+	text := sample(t)
+	anchors := outlineOf(text).anchors(standard.Target, 350)
+	if len(anchors) < 5 {
+		t.Fatalf("got %d anchors", len(anchors))
+	}
+	t.Run("the text is cut at each", func(t *testing.T) {
+		for _, p := range anchors {
+			if !slices.ContainsFunc(cut(t, text, standard), func(c pipeline.Chunk) bool { return c.Start == p }) {
+				t.Errorf("no chunk begins at the anchor %d", p)
+			}
+		}
+	})
+	t.Run("they are further apart than the radius", func(t *testing.T) {
+		for i, p := range anchors[1:] {
+			if n := pipeline.EstimateTokens(text[anchors[i]:p]); n < standard.Target-3 {
+				t.Errorf("got %d tokens before the anchor %d, want more than %d", n, p, standard.Target)
+			}
+		}
+	})
+	t.Run("what was changed further away than the radius does not move them", func(t *testing.T) {
+		edited := strings.Repeat("It was changed here. ", 40) + text[1000:]
+		moved := outlineOf(edited).anchors(standard.Target, 350)
+		shift := len(edited) - len(text)
+		for _, p := range anchors {
+			if pipeline.EstimateTokens(text[1000:p]) > 2*standard.Target && !slices.Contains(moved, p+shift) {
+				t.Errorf("the anchor %d is gone", p)
+			}
+		}
+	})
+}
