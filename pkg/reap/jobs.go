@@ -36,8 +36,8 @@ func (r *Reaper) openJobs(ctx context.Context, end time.Duration, report Report)
 func (r *Reaper) turn(id pipeline.JobID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.cfg.Clock.Now()
-	if last, looked := r.looked[id]; looked && now.Sub(last) < r.cfg.Policy.RenewEvery {
+	now := r.cfg.Clock.Mono()
+	if last, looked := r.looked[id]; looked && now-last < r.cfg.Policy.RenewEvery {
 		return false
 	}
 	if len(r.looked) > 10_000 {
@@ -48,32 +48,33 @@ func (r *Reaper) turn(id pipeline.JobID) bool {
 }
 
 func (r *Reaper) job(ctx context.Context, seen pipeline.Job, report Report) error {
-	s, err := r.standing(ctx, seen.ID, map[pipeline.JobID]standing{})
+	s, err := r.standing(ctx, seen.ID)
 	if err != nil || s.missing || s.job.Status.Ended() {
 		return err
 	}
-	now := r.cfg.Clock.Now()
-	if s.job.Status == pipeline.JobCancelling || s.job.Expired(now) {
-		if err := r.closeRows(ctx, s, now, report); err != nil {
+	if s.job.Status == pipeline.JobCancelling || s.job.Expired(r.cfg.Clock.Now()) {
+		if err := r.closeRows(ctx, seen.ID, report); err != nil {
 			return err
 		}
 	}
-	return r.cfg.Opener.MaybeFinalize(ctx, seen.ID)
+	return errors.Join(r.settleEnded(ctx, seen.ID), r.cfg.Opener.MaybeFinalize(ctx, seen.ID))
 }
 
-// closeRows ends the rows that nobody holds, finalize aside, late-born ones included.
-func (r *Reaper) closeRows(ctx context.Context, s standing, now pipeline.Instant, report Report) error {
+// closeRows ends the rows that nobody holds, finalize aside, late-born ones included. The job is read after each page
+// of rows: a redrive raises the generation of its row and the job together, so what it reopened is not ended here.
+func (r *Reaper) closeRows(ctx context.Context, id pipeline.JobID, report Report) error {
 	for cursor := ""; ; {
-		rows, next, err := r.cfg.Store.Tasks(ctx, s.job.ID, cursor)
+		rows, next, err := r.cfg.Store.Tasks(ctx, id, cursor)
+		if err != nil {
+			return err
+		}
+		s, err := r.standing(ctx, id)
 		if err != nil {
 			return err
 		}
 		for _, row := range rows {
-			if row.Status != pipeline.TaskPending && row.Status != pipeline.TaskParked {
-				continue
-			}
-			why := s.why(row, now)
-			if why.None() {
+			why := s.why(row, r.cfg.Clock.Now())
+			if why.None() || (row.Status != pipeline.TaskPending && row.Status != pipeline.TaskParked) {
 				continue
 			}
 			if err := r.close(ctx, row, why); err != nil && !errors.Is(err, pipeline.ErrFenced) {
@@ -85,4 +86,37 @@ func (r *Reaper) closeRows(ctx context.Context, s standing, now pipeline.Instant
 			return nil
 		}
 	}
+}
+
+// settleEnded closes what attempts left reserved that have ended, as fully spent: money that nobody will settle any
+// more must not look as if others might give it back.
+func (r *Reaper) settleEnded(ctx context.Context, id pipeline.JobID) error {
+	budget, err := r.cfg.Store.Budget(ctx, id)
+	if errors.Is(err, pipeline.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the budget: %w", err)
+	}
+	rows := map[pipeline.TaskID]pipeline.Task{}
+	var left []pipeline.Reservation
+	for _, open := range budget.Open {
+		row, read := rows[open.Task]
+		if !read {
+			if row, err = r.cfg.Store.Task(ctx, pipeline.Ref{Job: id, ID: open.Task}); err != nil && !errors.Is(err, pipeline.ErrNotFound) {
+				return fmt.Errorf("read who reserved: %w", err)
+			}
+			rows[open.Task] = row
+		}
+		if row.Status != pipeline.TaskClaimed || row.Generation != open.Generation {
+			left = append(left, open)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	if _, err := r.cfg.Store.Settle(ctx, id, left...); err != nil {
+		return fmt.Errorf("settle what ended attempts left reserved: %w", err)
+	}
+	return nil
 }

@@ -53,8 +53,8 @@ type Reaper struct {
 
 	mu      sync.Mutex
 	cursors [pipeline.DueShards]string
-	looked  map[pipeline.JobID]pipeline.Instant // when a job was last looked at whole
-	bad     map[pipeline.Ref]int                // rows that errored, and how often
+	looked  map[pipeline.JobID]time.Duration // when a job was last looked at whole, by the monotonic clock
+	bad     map[pipeline.Ref]int             // rows that errored, and how often
 }
 
 // New is a Reaper.
@@ -71,7 +71,7 @@ func New(cfg Config) *Reaper {
 	if cfg.Observe == nil {
 		cfg.Observe = func(pipeline.Task, string) {}
 	}
-	return &Reaper{cfg: cfg, looked: map[pipeline.JobID]pipeline.Instant{}, bad: map[pipeline.Ref]int{}}
+	return &Reaper{cfg: cfg, looked: map[pipeline.JobID]time.Duration{}, bad: map[pipeline.Ref]int{}}
 }
 
 // Report is what one sweep did, by what it was.

@@ -15,10 +15,8 @@ type standing struct {
 	noSplit bool // its split ended otherwise than done: no other row may go on
 }
 
-func (r *Reaper) standing(ctx context.Context, id pipeline.JobID, jobs map[pipeline.JobID]standing) (standing, error) {
-	if s, known := jobs[id]; known {
-		return s, nil
-	}
+// standing reads the job of a row.
+func (r *Reaper) standing(ctx context.Context, id pipeline.JobID) (standing, error) {
 	job, err := r.cfg.Store.Job(ctx, id)
 	s := standing{job: job, missing: errors.Is(err, pipeline.ErrNotFound)}
 	if err != nil && !s.missing {
@@ -29,8 +27,21 @@ func (r *Reaper) standing(ctx context.Context, id pipeline.JobID, jobs map[pipel
 		return s, fmt.Errorf("read the split of job %s: %w", id, err)
 	}
 	s.noSplit = err == nil && split.Status.Ended() && split.Status != pipeline.TaskDone
-	jobs[id] = s
 	return s, nil
+}
+
+// known is the standing as this sweep read it before. Where it would end the row, it is read anew, later than the
+// row: the job may have been redriven since, and the row with it.
+func (r *Reaper) known(ctx context.Context, row pipeline.Task, jobs map[pipeline.JobID]standing) (standing, error) {
+	s, known := jobs[row.Job]
+	if known && s.why(row, r.cfg.Clock.Now()).None() {
+		return s, nil
+	}
+	s, err := r.standing(ctx, row.Job)
+	if err == nil {
+		jobs[row.Job] = s
+	}
+	return s, err
 }
 
 // why is the reason to end a row that nobody holds; none if it may go on.
@@ -67,7 +78,7 @@ func (r *Reaper) step(ctx context.Context, row pipeline.Task, jobs map[pipeline.
 	default:
 		return "", nil
 	}
-	s, err := r.standing(ctx, row.Job, jobs)
+	s, err := r.known(ctx, row, jobs)
 	if err != nil {
 		return "", err
 	}

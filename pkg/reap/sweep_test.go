@@ -1,0 +1,575 @@
+package reap_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast/pkg/pipeline"
+	"holdfast/pkg/pipelinetest"
+	"holdfast/pkg/reap"
+)
+
+func TestExpiry(t *testing.T) {
+	p := pipeline.DefaultPolicy()
+	in(t, "a claim that lapsed by more than MaxSkew is taken, and rung at once", func(b *bench) {
+		b.claimed(b.row(0), "dead")
+		b.sweep(p.ClaimTTL + p.MaxSkew)
+		b.status(chunk0, pipeline.TaskClaimed)
+		report := b.sweep(time.Millisecond)
+		row := b.status(chunk0, pipeline.TaskPending)
+		b.count("expired", report["expired"], 1)
+		b.count("attempts", row.Attempts, 1)
+		b.count("losses", row.Losses, 1)
+		if bells := b.bells(b.work); len(bells) != 1 || bells[0].Ring != row.Ring || bells[0].Generation != 1 {
+			b.Errorf("got the bells %+v, want one for ring %d of generation 1", bells, row.Ring)
+		}
+		records := b.records(chunk0)
+		if len(records) != 1 || records[0].Ender != pipeline.ExpiredBy || records[0].Failure.Kind != pipeline.Lost || records[0].Worker != "dead" || records[0].Stage != 1 {
+			b.Errorf("got the records %+v, want one that says who was lost where", records)
+		}
+	})
+	in(t, "a live claim is looked at again only when it may have lapsed", func(b *bench) {
+		row := b.claimed(b.row(0), "alive")
+		for range 100 {
+			b.sweep(5 * time.Second)
+			row, err := b.store.Renew(b.ctx, pipeline.RenewWrite{Fence: pipeline.Claim{Task: row}.Fence(), Expires: b.clock.Now().Add(p.ClaimTTL)})
+			b.must(err)
+			if row.Generation != 1 || row.Attempts != 1 {
+				b.Fatalf("got generation %d, attempts %d", row.Generation, row.Attempts)
+			}
+		}
+		b.count("bells", len(b.bells(b.work)), 0)
+	})
+	in(t, "a healthy attempt of 40 minutes and a dead one, three reapers at once, an hour: one bell per expiry", func(b *bench) {
+		healthy := b.claimed(b.row(1), "alive")
+		b.claimed(b.row(0), "dead")
+		reapers := []*reap.Reaper{b.Reaper, reap.New(b.cfg), reap.New(b.cfg)}
+		bells := 0
+		for minute := range 60 {
+			for range 12 {
+				b.clock.Advance(5 * time.Second)
+				if minute < 40 {
+					_, err := b.store.Renew(b.ctx, pipeline.RenewWrite{Fence: pipeline.Claim{Task: healthy}.Fence(), Expires: b.clock.Now().Add(p.ClaimTTL)})
+					b.must(err)
+				}
+			}
+			if minute == 40 {
+				_, err := b.store.End(b.ctx, pipelinetest.EndOf(healthy, pipeline.Verdict{Status: pipeline.TaskDone}, pipeline.Failure{}, b.clock.Now()))
+				b.must(err)
+			}
+			var group pipeline.Group
+			for _, r := range reapers {
+				group.Go(func() {
+					if _, err := r.Sweep(b.ctx); err != nil {
+						b.Error(err)
+					}
+				})
+			}
+			group.Wait()
+			messages := b.bells(b.work)
+			bells += len(messages)
+			if len(messages) > 1 {
+				b.Errorf("minute %d: got %d bells, want at most one", minute, len(messages))
+			}
+			if minute == 0 {
+				b.count("bells after the expiry", len(messages), 1)
+			}
+		}
+		if row := b.read(pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(1)}); row.Generation != 1 || row.Attempts != 0 && row.Attempts != 1 || row.Losses != 0 {
+			b.Errorf("got the healthy row at generation %d with %d losses", row.Generation, row.Losses)
+		}
+		if row := b.read(chunk0); row.Losses != 1 || bells < 3 || bells > 10 {
+			b.Errorf("got %d losses and %d bells in an hour, want 1 and a few", row.Losses, bells)
+		}
+	})
+	in(t, "the worker's process has exited: taken at once, others' claims are left", func(b *bench) {
+		for n := range 10 {
+			b.claimed(b.row(n), map[bool]string{true: "dead", false: "alive"}[n%2 == 0])
+		}
+		n, err := b.Exited(b.ctx, "dead")
+		b.must(err)
+		b.count("taken", n, 5)
+		for n := range 10 {
+			b.status(pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(n)}, map[bool]pipeline.TaskStatus{true: pipeline.TaskPending, false: pipeline.TaskClaimed}[n%2 == 0])
+		}
+		b.count("bells", len(b.bells(b.work)), 5)
+	})
+	in(t, "lost with new answers: a deferral, twice; the third counts", func(b *bench) {
+		row := b.row(0)
+		for n := 1; n <= 3; n++ {
+			row = b.read(chunk0)
+			write := pipelinetest.ClaimOf(row, "dead", b.clock.Now())
+			write.Alone = true
+			claimed, err := b.store.Claim(b.ctx, write)
+			b.must(err)
+			_, err = b.store.Renew(b.ctx, pipeline.RenewWrite{Fence: pipeline.Claim{Task: claimed}.Fence(), Expires: claimed.ExpiresAt + 1, Answers: 5})
+			b.must(err)
+			b.sweep(p.ClaimTTL + p.MaxSkew + 2*time.Millisecond)
+			row = b.status(chunk0, pipeline.TaskPending)
+			b.count("losses", row.Losses, n)
+			b.count("attempts", row.Attempts, map[bool]int{false: 0, true: 1}[n == 3])
+		}
+	})
+	in(t, "at the cap: abandoned, with a reason for each attempt, a dead letter, and the job is asked about", func(b *bench) {
+		b.row(0)
+		for range 3 {
+			write := pipelinetest.ClaimOf(b.read(chunk0), "dead", b.clock.Now())
+			write.Alone = true
+			_, err := b.store.Claim(b.ctx, write)
+			b.must(err)
+			b.sweep(p.ClaimTTL + p.MaxSkew + time.Millisecond)
+		}
+		row := b.status(chunk0, pipeline.TaskAbandoned)
+		if !row.Buried {
+			b.Error("the dead letter is not marked")
+		}
+		letters := b.letters(b.work)
+		if len(letters) != 1 || len(letters[0].Context) != 3 || letters[0].Reason.Kind != pipeline.Lost {
+			b.Fatalf("got the dead letters %+v, want one with three records", letters)
+		}
+		if b.finalized == 0 {
+			b.Error("nobody asked whether the job is over")
+		}
+	})
+	in(t, "all stages accepted: done, however its worker ended", func(b *bench) {
+		b.claimed(b.row(0, func(r *pipeline.Task) { r.Accepted = r.Stages }), "dead")
+		b.sweep(time.Minute)
+		b.status(chunk0, pipeline.TaskDone)
+	})
+	in(t, "what the lost attempt had reserved counts as spent; what it was allowed counts as sent", func(b *bench) {
+		b.must(b.store.OpenBudget(b.ctx, theJob, 1000))
+		claimed := b.claimed(b.row(0), "dead")
+		_, err := b.store.Reserve(b.ctx, theJob, pipeline.Reservation{Task: chunk0.ID, Generation: 1, Stage: 1, Amount: 300})
+		b.must(err)
+		_, err = b.store.Reserve(b.ctx, theJob, pipeline.Reservation{Task: pipeline.WorkTask(7), Generation: 1, Stage: 1, Amount: 100})
+		b.must(err)
+		other := b.row(7)
+		b.clock.Advance(time.Minute)
+		b.claimed(other, "alive")
+		_, err = b.store.Renew(b.ctx, pipeline.RenewWrite{Fence: pipeline.Claim{Task: claimed}.Fence(), Expires: claimed.ExpiresAt + 1, Allowed: 12})
+		b.must(err)
+		journal := pipeline.Journal{Task: chunk0.ID, Generation: 1, Tries: []pipeline.Try{{Call: "a", Cost: 5}, {Call: "b", Cost: 6}, {Call: "c", Failure: pipeline.Fail(pipeline.Throttled, "slow")}}}
+		b.must(b.store.PutItem(b.ctx, theJob, pipeline.JournalKey(chunk0.ID, 1, 0), pipeline.Encode(journal)))
+		b.sweep(time.Millisecond)
+		budget, err := b.store.Budget(b.ctx, theJob)
+		b.must(err)
+		if budget.Spent != 300 || len(budget.Open) != 1 || budget.Open[0].Task != pipeline.WorkTask(7) {
+			b.Errorf("got %+v, want the lost 300 spent and the other's open", budget)
+		}
+		r := b.records(chunk0)[0]
+		if r.Tries != 3 || r.Charged != 12 || r.Unnamed != 10 || r.Cost != 11 {
+			b.Errorf("got %d tries, %d charged, %d unnamed, cost %d, want 3, 12, 10, 11", r.Tries, r.Charged, r.Unnamed, r.Cost)
+		}
+	})
+	in(t, "a clock that differs too much: nothing is done, and it says why", func(b *bench) {
+		b.claimed(b.row(0), "dead")
+		b.clock.Advance(time.Hour)
+		if _, err := b.Sweep(b.ctx); err == nil || !strings.Contains(err.Error(), "clock") {
+			b.Errorf("got %v, want an error about the clock", err)
+		}
+		b.status(chunk0, pipeline.TaskClaimed)
+	}, func(b *bench) { b.cfg.Skew = func() time.Duration { return 90 * time.Second } })
+}
+
+func TestLaggingIndex(t *testing.T) {
+	// The index shows rows as they were; every write carries what was seen.
+	in(t, "shows a claim that was renewed, ended or done since: nothing happens to the row, no bell", func(b *bench) {
+		stale := b.claimed(b.row(0), "alive")
+		b.clock.Advance(time.Minute)
+		b.cfg.Store = lagging{b.store, []pipeline.Task{stale}}
+		r := reap.New(b.cfg)
+		sweep := func() {
+			b.Helper()
+			before := b.read(chunk0)
+			_, err := r.Sweep(b.ctx)
+			b.must(err)
+			if got := b.read(chunk0); string(pipeline.Encode(got)) != string(pipeline.Encode(before)) {
+				b.Errorf("the row changed\n got %s\nwant %s", pipeline.Encode(got), pipeline.Encode(before))
+			}
+			b.count("bells", len(b.bells(b.work)), 0)
+		}
+		renewed, err := b.store.Renew(b.ctx, pipeline.RenewWrite{Fence: pipeline.Claim{Task: stale}.Fence(), Expires: b.clock.Now().Add(p20)})
+		b.must(err)
+		sweep()
+		_, err = b.store.End(b.ctx, pipelinetest.EndOf(renewed, pipeline.Verdict{Status: pipeline.TaskDone}, pipeline.Failure{}, b.clock.Now()))
+		b.must(err)
+		sweep()
+	})
+	in(t, "shows a pending row that was claimed or rung since: no second bell", func(b *bench) {
+		stale := b.row(0)
+		b.clock.Advance(5 * time.Minute)
+		b.cfg.Store = lagging{b.store, []pipeline.Task{stale}}
+		r := reap.New(b.cfg)
+		for range 3 {
+			_, err := r.Sweep(b.ctx)
+			b.must(err)
+		}
+		b.count("bells", len(b.bells(b.work)), 1)
+		b.claimed(b.read(chunk0), "alive")
+		_, err := r.Sweep(b.ctx)
+		b.must(err)
+		b.count("bells", len(b.bells(b.work)), 0)
+		b.status(chunk0, pipeline.TaskClaimed)
+	})
+	in(t, "shows a row that is gone: it does not come back", func(b *bench) {
+		stale := b.row(0)
+		b.store.DeleteTask(chunk0)
+		b.clock.Advance(5 * time.Minute)
+		b.cfg.Store = lagging{b.store, []pipeline.Task{stale}}
+		_, err := reap.New(b.cfg).Sweep(b.ctx)
+		b.must(err)
+		if _, err := b.store.Task(b.ctx, chunk0); !isMissing(err) {
+			b.Errorf("got %v, want the row to be missing", err)
+		}
+	})
+}
+
+const p20 = 20 * time.Second
+
+// lagging is a store whose due index shows rows as they were.
+type lagging struct {
+	reap.Store
+	rows []pipeline.Task
+}
+
+func (l lagging) Due(_ context.Context, shard int, _ pipeline.Instant, _ string) ([]pipeline.Task, string, error) {
+	var rows []pipeline.Task
+	for _, row := range l.rows {
+		if row.DueShard() == shard {
+			rows = append(rows, row)
+		}
+	}
+	return rows, "", nil
+}
+
+func TestRings(t *testing.T) {
+	p := pipeline.DefaultPolicy()
+	in(t, "slow down to every 15 minutes and go on past MaxRings: unclaimable, never given up", func(b *bench) {
+		b.job(pipeline.JobRunning, func(j *pipeline.Job) { j.Deadline = 0 })
+		b.row(0)
+		var at []pipeline.Instant
+		for range 12 * 60 {
+			b.sweep(time.Minute)
+			for range b.bells(b.work) {
+				at = append(at, b.clock.Now())
+			}
+		}
+		for i := 1; i < len(at); i++ {
+			gap, want := at[i].Sub(at[i-1]), p.RingWait(i-1)
+			if gap < want || gap > want+time.Minute {
+				b.Errorf("ring %d came %v after the one before, want %v", i+1, gap, want)
+			}
+		}
+		if len(at) <= p.MaxRings {
+			b.Errorf("got %d rings in 12 hours, want them to go on past %d", len(at), p.MaxRings)
+		}
+		row := b.status(chunk0, pipeline.TaskPending)
+		if !row.Unclaimable(p) || row.Attempts != 0 || int(row.Ring) != len(at) {
+			b.Errorf("got unclaimable %v, %d attempts, ring %d after %d rings", row.Unclaimable(p), row.Attempts, row.Ring, len(at))
+		}
+	})
+	in(t, "end with the deadline", func(b *bench) {
+		b.row(0)
+		b.every(10*time.Minute, 25*time.Hour)
+		row := b.status(chunk0, pipeline.TaskCancelled)
+		if !strings.Contains(row.Reason.Cause, "deadline") {
+			b.Errorf("got %s, want the deadline", row.Reason)
+		}
+		b.bells(b.work)
+		b.every(10*time.Minute, time.Hour)
+		b.count("bells after", len(b.bells(b.work)), 0)
+	})
+	in(t, "a row that is not due is left", func(b *bench) {
+		b.row(0, func(r *pipeline.Task) { r.DueAt = r.DueAt.Add(time.Hour) })
+		b.every(time.Minute, 30*time.Minute)
+		b.count("bells", len(b.bells(b.work)), 0)
+	})
+	in(t, "a bell that could not be sent is rung again", func(b *bench) {
+		b.row(0)
+		b.sweep(2 * time.Minute)
+		b.count("bells", len(b.bells(b.work)), 0)
+		b.sweep(2 * time.Minute)
+		b.count("bells", len(b.bells(b.work)), 1)
+	}, func(b *bench) { b.cfg.Queues.Work = pipelinetest.WrapQueue(b.work, pipelinetest.LoseWrites(1, "Send")) })
+	in(t, "splits and finalizes are rung on their own queue", func(b *bench) {
+		b.put(pipelinetest.NewRow(theJob, "finalize#1"))
+		b.sweep(2 * time.Minute)
+		b.count("bells", len(b.bells(b.control)), 1)
+	})
+	in(t, "exhausted under a lowered cap: ended by the rule, quiet without a delivery", func(b *bench) {
+		b.row(0, func(r *pipeline.Task) { r.Attempts = 2 })
+		b.row(1, func(r *pipeline.Task) { r.Attempts, r.Accepted = 2, r.Stages })
+		b.row(2, func(r *pipeline.Task) { r.Attempts = 1 })
+		b.sweep(2 * time.Minute)
+		row := b.status(chunk0, pipeline.TaskAbandoned)
+		if !row.Buried || row.EndedBy != pipeline.ClosedBy || row.Reason.None() {
+			b.Errorf("got %+v, want buried, closed and with a reason", row)
+		}
+		b.status(pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(1)}, pipeline.TaskDone)
+		b.status(pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(2)}, pipeline.TaskPending)
+		b.count("bells", len(b.bells(b.work)), 1)
+		b.count("dead letters", len(b.letters(b.work)), 1)
+	}, func(b *bench) { b.cfg.Policy.MaxAttempts = 2 })
+}
+
+func TestClosing(t *testing.T) {
+	rows := func(b *bench) {
+		b.row(0)
+		b.row(1, func(r *pipeline.Task) { r.Status = pipeline.TaskParked })
+		b.row(2, func(r *pipeline.Task) { r.ReadyAt, r.DueAt = r.ReadyAt.Add(10*time.Hour), r.DueAt.Add(10*time.Hour) })
+		b.row(3, func(r *pipeline.Task) { r.Accepted = r.Stages })
+		b.put(pipelinetest.NewRow(theJob, "finalize#1", func(r *pipeline.Task) { r.DueAt = r.DueAt.Add(time.Hour) }))
+	}
+	check := func(b *bench, why string) {
+		b.Helper()
+		for n := range 3 {
+			row := b.status(pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(n)}, pipeline.TaskCancelled)
+			if !strings.Contains(row.Reason.Cause, why) {
+				b.Errorf("got the reason %s, want %q", row.Reason, why)
+			}
+			item, err := b.store.Item(b.ctx, theJob, pipeline.CancellationKey(row.ID))
+			b.must(err)
+			if c, err := pipeline.Decode[pipeline.Cancellation](item, "c"); err != nil || c.Label != "cancelled-at-stage-1" {
+				b.Errorf("got %+v, %v, want cancelled-at-stage-1", c, err)
+			}
+		}
+		b.status(pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(3)}, pipeline.TaskDone)
+		b.status(pipeline.Ref{Job: theJob, ID: "finalize#1"}, pipeline.TaskPending)
+		if b.finalized == 0 {
+			b.Error("nobody asked whether the job is over")
+		}
+	}
+	in(t, "a cancelled job's rows are ended, whatever their time, and finalize is not", func(b *bench) {
+		rows(b)
+		b.job(pipeline.JobCancelling, func(j *pipeline.Job) { j.Reason = pipeline.Fail(pipeline.Cancelled, "enough") })
+		b.sweep(time.Second)
+		check(b, "enough")
+	})
+	in(t, "so are those of a job past its deadline", func(b *bench) {
+		rows(b)
+		b.job(pipeline.JobRunning, func(j *pipeline.Job) { j.Deadline = b.clock.Now() })
+		b.sweep(time.Second)
+		check(b, "deadline")
+	})
+	in(t, "and those that are born late", func(b *bench) {
+		rows(b)
+		b.job(pipeline.JobCancelling, func(j *pipeline.Job) { j.Reason = pipeline.Fail(pipeline.Cancelled, "enough") })
+		b.sweep(time.Second)
+		late := b.row(9)
+		b.sweep(b.policy.RenewEvery)
+		b.status(late.Ref, pipeline.TaskCancelled)
+	})
+	in(t, "and those of a dead worker, once its claim lapsed", func(b *bench) {
+		b.claimed(b.row(0), "dead")
+		b.job(pipeline.JobCancelling)
+		b.sweep(time.Second)
+		b.status(chunk0, pipeline.TaskClaimed)
+		b.every(time.Second, 40*time.Second)
+		b.status(chunk0, pipeline.TaskCancelled)
+	})
+	in(t, "a claimed row is its worker's to end", func(b *bench) {
+		b.claimed(b.row(0), "alive")
+		b.job(pipeline.JobCancelling)
+		b.every(time.Second, 10*time.Second)
+		b.status(chunk0, pipeline.TaskClaimed)
+	})
+	in(t, "rows of an ended job, and of none, are ended", func(b *bench) {
+		b.row(0)
+		orphan := b.put(pipelinetest.NewRow("feedfeedfe-1", pipeline.WorkTask(0)))
+		b.job(pipeline.JobFailed)
+		b.openErr = fmt.Errorf("job: %w", pipeline.ErrNotFound)
+		b.sweep(2 * time.Minute)
+		b.status(chunk0, pipeline.TaskCancelled)
+		b.status(orphan.Ref, pipeline.TaskCancelled)
+	})
+	in(t, "rows whose split was given up are ended", func(b *bench) {
+		b.store.DeleteTask(pipeline.Ref{Job: theJob, ID: pipeline.SplitTask})
+		b.put(pipelinetest.NewRow(theJob, pipeline.SplitTask, func(r *pipeline.Task) { r.Status, r.Buried = pipeline.TaskAbandoned, true }))
+		b.row(0)
+		b.sweep(2 * time.Minute)
+		b.status(chunk0, pipeline.TaskCancelled)
+	})
+	in(t, "parked rows go on when the job runs, and are left while it is paused", func(b *bench) {
+		b.row(0, func(r *pipeline.Task) { r.Status = pipeline.TaskParked })
+		b.job(pipeline.JobPaused)
+		b.every(time.Minute, time.Hour)
+		b.status(chunk0, pipeline.TaskParked)
+		b.count("bells", len(b.bells(b.work)), 0)
+		b.job(pipeline.JobRunning)
+		b.every(time.Minute, 15*time.Minute)
+		b.status(chunk0, pipeline.TaskPending)
+		if len(b.bells(b.work)) == 0 {
+			b.Error("no bell")
+		}
+	})
+	in(t, "a paused job's deadline does not end its rows", func(b *bench) {
+		b.row(0, func(r *pipeline.Task) { r.Status = pipeline.TaskParked })
+		b.job(pipeline.JobPaused)
+		b.every(time.Hour, 30*time.Hour)
+		b.status(chunk0, pipeline.TaskParked)
+	})
+	in(t, "a row that was redriven while the sweep knew its job as ended goes on", func(b *bench) {
+		// Two rows in the same shard: the first makes the sweep read the job, then the job is redriven.
+		first, second, third := sameShard()
+		b.put(pipelinetest.NewRow(theJob, third))
+		b.put(pipelinetest.NewRow(theJob, first, func(r *pipeline.Task) { r.DueAt-- }))
+		abandoned := b.put(pipelinetest.NewRow(theJob, second, func(r *pipeline.Task) { r.Status, r.Buried = pipeline.TaskAbandoned, true }))
+		b.job(pipeline.JobPartial)
+		redriven := false
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			err := do(ctx)
+			if op.Name == "Close" && !redriven {
+				redriven = true
+				job, _ := b.store.Job(b.ctx, theJob)
+				reopened := job
+				reopened.Status, reopened.Epoch = pipeline.JobRunning, job.Epoch+1
+				_, _, err := b.store.Redrive(b.ctx, pipeline.RedriveWrite{Task: abandoned, Job: job, Reopened: reopened, MaxTries: 240, Now: b.clock.Now()})
+				b.must(err)
+			}
+			return err
+		})
+		b.store.PageBytes = 1 // a row a page: the redriven one is read later
+		r := reap.New(b.cfg)
+		b.clock.Advance(2 * time.Minute)
+		_, err := r.Sweep(b.ctx)
+		b.must(err)
+		if !redriven {
+			b.Fatal("the first row was not ended")
+		}
+		b.status(abandoned.Ref, pipeline.TaskPending)
+	})
+}
+
+// sameShard is three work tasks whose rows are in one shard.
+func sameShard() (first, second, third pipeline.TaskID) {
+	var ids []pipeline.TaskID
+	for n := 0; len(ids) < 3; n++ {
+		if ref := (pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(n)}); ref.DueShard() == chunk0.DueShard() {
+			ids = append(ids, ref.ID)
+		}
+	}
+	return ids[0], ids[1], ids[2]
+}
+
+func TestNets(t *testing.T) {
+	in(t, "a job whose last end was followed by a crash is asked about", func(b *bench) {
+		b.row(0, func(r *pipeline.Task) { r.Status = pipeline.TaskDone })
+		b.sweep(time.Second)
+		b.count("asked", b.finalized, 1)
+		b.every(time.Second, 4*time.Second)
+		b.count("asked again soon", b.finalized, 1)
+		b.every(time.Second, time.Minute)
+		if b.finalized < 10 || b.finalized > 14 {
+			b.Errorf("asked %d times in a minute, want every RenewEvery", b.finalized)
+		}
+	})
+	in(t, "an ended job is not asked about", func(b *bench) {
+		b.job(pipeline.JobCompleted)
+		b.every(time.Second, time.Minute)
+		b.count("asked", b.finalized, 0)
+	})
+	in(t, "an abandoned row without its dead letter gets it, once", func(b *bench) {
+		b.row(0, func(r *pipeline.Task) {
+			r.Status, r.Reason = pipeline.TaskAbandoned, pipeline.Fail(pipeline.Invalid, "no use")
+		})
+		b.every(time.Minute, 10*time.Minute)
+		letters := b.letters(b.work)
+		if len(letters) != 1 || letters[0].Reason.Cause != "no use" || letters[0].Task != chunk0.ID {
+			b.Errorf("got the dead letters %+v, want one with the reason", letters)
+		}
+		if !b.read(chunk0).Buried {
+			b.Error("the row is not marked")
+		}
+	})
+	in(t, "what an attempt left reserved that has ended is settled, as spent; what is held stays", func(b *bench) {
+		b.must(b.store.OpenBudget(b.ctx, theJob, 1000))
+		b.row(0, func(r *pipeline.Task) { r.Generation = 2 })
+		b.row(1, func(r *pipeline.Task) { r.Status, r.Generation = pipeline.TaskDone, 1 })
+		held := b.claimed(b.row(2, func(r *pipeline.Task) { r.Generation = 4 }), "alive")
+		for _, r := range []pipeline.Reservation{
+			{Task: pipeline.WorkTask(0), Generation: 2, Amount: 1},
+			{Task: pipeline.WorkTask(1), Generation: 1, Amount: 2},
+			{Task: pipeline.WorkTask(2), Generation: 4, Amount: 4},
+			{Task: pipeline.WorkTask(2), Generation: held.Generation, Amount: 8},
+			{Task: pipeline.WorkTask(9), Generation: 1, Amount: 16},
+		} {
+			_, err := b.store.Reserve(b.ctx, theJob, r)
+			b.must(err)
+		}
+		b.sweep(time.Second)
+		budget, err := b.store.Budget(b.ctx, theJob)
+		b.must(err)
+		if budget.Spent != 1+2+4+16 || len(budget.Open) != 1 || budget.Open[0].Amount != 8 {
+			b.Errorf("got %+v, want all but the held 8 spent", budget)
+		}
+	})
+	in(t, "a row that errors is put off, longer each time, and does not stop the sweep", func(b *bench) {
+		b.row(0)
+		b.row(1)
+		b.put(pipelinetest.NewRow("bad-1", pipeline.WorkTask(0)))
+		_, _, err := b.store.Submit(b.ctx, pipelinetest.NewJob("bad-1"), pipelinetest.NewRow("bad-1", pipeline.SplitTask, func(r *pipeline.Task) { r.Status = pipeline.TaskDone }))
+		b.must(err)
+		errs := 0
+		var at []pipeline.Instant
+		for range 180 {
+			b.clock.Advance(time.Minute)
+			report, err := b.Sweep(b.ctx)
+			if err != nil {
+				errs++
+			}
+			if report["errors"] > 0 {
+				at = append(at, b.clock.Now())
+			}
+		}
+		if len(at) < 5 || len(at) > 18 {
+			b.Errorf("it was tried %d times in three hours, want less and less often", len(at))
+		}
+		if n := len(b.bells(b.work)); n < 10 {
+			b.Errorf("got %d bells for the good rows", n)
+		}
+	}, func(b *bench) {
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Task" && op.On == "bad-1/split" {
+				return errors.New("no such shelf")
+			}
+			return do(ctx)
+		})
+	})
+	in(t, "a sweep is bounded in time and goes on where it stopped", func(b *bench) {
+		b.store.PageBytes = 1
+		for n := range 60 {
+			b.row(n)
+		}
+		rung := map[pipeline.TaskID]bool{}
+		sweeps := 0
+		b.clock.Advance(2 * time.Minute)
+		for len(rung) < 60 && sweeps < 40 {
+			sweeps++
+			before := b.clock.Mono()
+			_, err := b.Sweep(b.ctx)
+			b.must(err)
+			if took := b.clock.Mono() - before; took > 8*time.Second {
+				b.Errorf("sweep %d took %v", sweeps, took)
+			}
+			for _, m := range b.bells(b.work) {
+				rung[m.Task] = true
+			}
+		}
+		b.count("rung", len(rung), 60)
+		if sweeps < 3 {
+			b.Errorf("got %d sweeps, want the time to have run out in some", sweeps)
+		}
+	}, func(b *bench) {
+		b.cfg.Budget = 5 * time.Second
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Ring" {
+				b.clock.Advance(250 * time.Millisecond)
+			}
+			return do(ctx)
+		})
+	})
+}
