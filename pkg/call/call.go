@@ -28,6 +28,8 @@ type Config struct {
 	Clock    pipeline.Clock
 	Policy   pipeline.Policy
 	InFlight int // tries at once, of this process
+	// OpenBudget opens the budget of a job that was started without a look at its plan. Repeating it is harmless.
+	OpenBudget func(ctx context.Context, job pipeline.JobID) error
 	Jitter   func() float64
 	Observe  func(task pipeline.Ref, answer pipeline.Answer) // told of every answer, for progress; may be nil
 }
@@ -52,6 +54,11 @@ func New(cfg Config) *Caller {
 	}
 	if cfg.Observe == nil {
 		cfg.Observe = func(pipeline.Ref, pipeline.Answer) {}
+	}
+	if cfg.OpenBudget == nil {
+		cfg.OpenBudget = func(_ context.Context, job pipeline.JobID) error {
+			return fmt.Errorf("job %s has no budget: %w", job, pipeline.ErrNotFound)
+		}
 	}
 	c := &Caller{cfg: cfg, info: cfg.Model.Info(), flights: map[pipeline.ReplyKey]*flight{}, answered: map[pipeline.ReplyKey]bool{}}
 	c.slots = make(chan struct{}, max(1, cfg.InFlight))

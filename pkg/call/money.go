@@ -64,7 +64,10 @@ func (p *purse) reserve(ctx context.Context, part pipeline.Reservation, settle .
 			return nil
 		case errors.Is(err, pipeline.ErrCeiling):
 			return p.tooLittle(part, budget, len(settle), err)
-		case !errors.Is(err, pipeline.ErrBusy):
+		case errors.Is(err, pipeline.ErrNotFound):
+			err = p.c.cfg.OpenBudget(ctx, p.job)
+		}
+		if err != nil && !errors.Is(err, pipeline.ErrBusy) {
 			return err
 		}
 		if sleep := p.c.cfg.Clock.Sleep(ctx, backoff(n)); sleep != nil {

@@ -163,7 +163,20 @@ func (a *app) loadPolicy() (pipeline.Policy, error) {
 
 // backend opens the embedded store.
 func (a *app) backend() (*wiring.Backend, error) {
-	return wiring.OpenEmbedded(a.ctx, wiring.Embedded{Dir: a.Store, FullSync: a.FullSync, MaxPages: a.MaxPages}, a.policy)
+	b, err := wiring.OpenEmbedded(a.ctx, wiring.Embedded{Dir: a.Store, FullSync: a.FullSync, MaxPages: a.MaxPages}, a.policy)
+	if err != nil {
+		return nil, err
+	}
+	return between.backend(b), nil
+}
+
+// between stands between the commands and what they work on: nothing, but for tests that kill a process at a write.
+var between = struct {
+	backend func(*wiring.Backend) *wiring.Backend
+	model   func(pipeline.Model) pipeline.Model
+}{
+	backend: func(b *wiring.Backend) *wiring.Backend { return b },
+	model:   func(m pipeline.Model) pipeline.Model { return m },
 }
 
 // system opens the store and the steps over it, for commands that do not work themselves.

@@ -40,10 +40,10 @@ func (f modelFlags) model(worker string, clock pipeline.Clock, kill func()) (pip
 	if err != nil {
 		return nil, usage("--price-as: %v", err)
 	}
-	return offline.New(offline.Config{
+	return between.model(offline.New(offline.Config{
 		Seed: f.Seed, Pace: f.Pace, Faults: faults, Ledger: f.Ledger, Worker: worker, Clock: clock, Kill: kill,
 		Price: price, PricedAs: f.PriceAs,
-	}), nil
+	})), nil
 }
 
 // args are the flags again, for a worker process.

@@ -1,16 +1,119 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/report"
 	"holdfast/pkg/wiring"
 )
 
-type reportCmd struct{ jobArg }
+type reportCmd struct {
+	jobArg
+	Out  string `help:"Folder for report.html, report.md and findings.json." default:"holdfast-out" placeholder:"DIR"`
+	JSON bool   `name:"json" help:"Print findings.json to standard output instead."`
+}
 
-func (c *reportCmd) Run(a *app) error { return nil }
+// Run writes the report again.
+func (c *reportCmd) Run(a *app) error {
+	return c.with(a, func(s *wiring.System, job pipeline.Job) error {
+		if !job.Status.Ended() {
+			return codeError{exitFailed, fmt.Sprintf("job %s is %s; its report is made when it has ended: holdfast watch %s", job.ID, job.Status, job.ID)}
+		}
+		o, err := outcomeOf(a.ctx, s, job)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			data, err := reportData(a.ctx, s, o.Result)
+			if err != nil {
+				return err
+			}
+			return report.JSON(a.out, data)
+		}
+		files, err := writeReport(a.ctx, s, o.Result, c.Out)
+		for _, file := range files {
+			fmt.Fprintln(a.out, file)
+		}
+		return err
+	})
+}
 
+// writeReport writes the three files into dir, each whole or not at all, and returns their names.
 func writeReport(ctx context.Context, s *wiring.System, r pipeline.Result, dir string) ([]string, error) {
-	return nil, nil
+	data, err := reportData(ctx, s, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder of the report: %w", err)
+	}
+	var names []string
+	for _, file := range []struct {
+		name  string
+		write func(io.Writer, report.Data) error
+	}{{"report.html", report.HTML}, {"findings.json", report.JSON}, {"report.md", report.Markdown}} {
+		var body bytes.Buffer
+		if err := file.write(&body, data); err != nil {
+			return names, fmt.Errorf("make %s: %w", file.name, err)
+		}
+		path := filepath.Join(dir, file.name)
+		if err := replaceFile(path, body.Bytes()); err != nil {
+			return names, fmt.Errorf("write %s: %w", path, err)
+		}
+		names = append(names, path)
+	}
+	return names, nil
+}
+
+// replaceFile writes beside the file and then takes its place.
+func replaceFile(path string, body []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // gone already when all went well
+	_, err = temp.Write(body)
+	if err = errors.Join(err, temp.Chmod(0o644), temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), path)
+}
+
+// reportData reads what a report shows beside the result.
+func reportData(ctx context.Context, s *wiring.System, r pipeline.Result) (report.Data, error) {
+	data := report.Data{Result: r, Generated: r.At}
+	if data.Generated == 0 {
+		data.Generated = r.Job.EndedAt
+	}
+	var err error
+	if data.Definition, err = definitionOf(ctx, s, r.Job); err != nil {
+		return data, err
+	}
+	data.Model, _ = modelOf(ctx, s, r.Job.ID) // then no price is named
+	if r.Manifest.Document != "" {
+		text, err := s.Backend.Blobs.Blob(ctx, pipeline.DocumentKey(r.Manifest.Document))
+		if err != nil {
+			return data, fmt.Errorf("read the text of job %s: %w", r.Job.ID, err)
+		}
+		data.Text = string(text)
+	}
+	rows, err := pipeline.AllTasks(ctx, s.Backend.Store, r.Job.ID)
+	if err != nil {
+		return data, err
+	}
+	for _, row := range rows {
+		history, err := pipeline.ReadHistory(ctx, s.Backend.Store, row.Ref)
+		if err != nil {
+			return data, err
+		}
+		data.Journals = append(data.Journals, history.Journals...)
+	}
+	return data, nil
 }

@@ -183,10 +183,9 @@ func (p Policy) Block(cells int) int {
 	return max(1, p.TryCap(cells)/2/lost)
 }
 
-// WorstCase is the most that so many cells can cost when a try costs perTry: it holds whatever happens.
-func (p Policy) WorstCase(cells int, perTry Money) Money {
-	return Money(p.TryCap(cells)) * perTry
-}
+// WorstCase is the most that a job can cost when one try of every cell, each at its dearest, costs that much. It holds
+// whatever happens, because it is the ceiling that the budget enforces.
+func (p Policy) WorstCase(dearest Money) Money { return Money(p.TriesPerCell()) * dearest }
 
 // Visibility is how long a delivery stays invisible: set once, to outlast the attempt.
 func (p Policy) Visibility() time.Duration { return p.AttemptTimeout + p.AttemptTimeout/5 }

@@ -22,8 +22,8 @@ func TestValidate(t *testing.T) {
 		"no try":                  {func(p *Policy) { p.MaxTries = 0 }, []string{"max_tries (0)"}},
 		"re-asks below nothing":   {func(p *Policy) { p.MaxReasks = -1 }, []string{"max_reasks (-1)"}},
 		"no attempt":              {func(p *Policy) { p.MaxAttempts = 0 }, []string{"max_attempts (0)"}},
-		"deferrals below nothing": {func(p *Policy) { p.MaxDeferrals = -1 }, []string{"max_deferrals (-1)"}},
-		"no receive":              {func(p *Policy) { p.MaxReceives = 0 }, []string{"max_receives (0)"}},
+		"deferrals below nothing": {func(p *Policy) { p.MaxDeferrals = -1 }, []string{"max_deferrals (-1) must be at least 0"}},
+		"no receive":              {func(p *Policy) { p.MaxReceives = 0 }, []string{"max_receives (0) must be at least 1"}},
 		"no ring":                 {func(p *Policy) { p.MaxRings = 0 }, []string{"max_rings (0)"}},
 		"no claim":                {func(p *Policy) { p.MaxJobClaims = 0 }, []string{"max_job_claims (0)"}},
 
@@ -159,7 +159,7 @@ func TestBlocks(t *testing.T) {
 	if got := p.Block(1); got != 6 {
 		t.Errorf("one cell: got blocks of %d, want 6", got)
 	}
-	if got := p.WorstCase(116, 1000); got != 116*12*1000 {
-		t.Errorf("got a worst case of %d, want %d", got, 116*12*1000)
+	if got := p.TriesPerCell(); got != 12 {
+		t.Errorf("got %d tries per cell, want 12", got)
 	}
 }

@@ -55,8 +55,9 @@ type Plan struct {
 	PerTry    int       `json:"tries_per_cell"` // at most
 	Input     int       `json:"input_tokens"`   // of one try of each cell
 	MaxOutput int       `json:"max_output_tokens"`
-	Largest   Money     `json:"largest_try"` // the dearest single try
-	Stored    int       `json:"stored"`      // cells whose reply is stored already
+	Largest   Money     `json:"largest_try"`   // the dearest single try of any cell
+	Dearest   Money     `json:"dearest_tries"` // one try of every cell, each re-asked, escalated, and with all that it may show
+	Stored    int       `json:"stored"`        // cells whose reply is stored already
 	Least     Money     `json:"least"`
 	Expected  Money     `json:"expected"`
 	Worst     Money     `json:"worst"` // the ceiling that is enforced, unless MaxCost is lower

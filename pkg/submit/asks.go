@@ -11,7 +11,8 @@ import (
 // ask is the first asking of one cell: estimated input and the most it may answer.
 type ask struct {
 	input, output int
-	stored        bool // its reply is stored already
+	dearest       pipeline.Money // the most that a single try of it can come to
+	stored        bool           // its reply is stored already
 }
 
 // cellKey names a cell.
@@ -20,11 +21,10 @@ type cellKey struct {
 	call  string
 }
 
-// asks are all cells of a plan, and the dearest single try that any of them can come to.
+// asks are all cells of a plan.
 type asks struct {
-	list    []ask
-	index   map[cellKey]int
-	dearest pipeline.Money
+	list  []ask
+	index map[cellKey]int
 }
 
 // escalation is by how much an answer may be longer than its call's max_tokens: the one larger try after a cut answer.
@@ -34,7 +34,7 @@ const escalation = 2
 // more than answers had on contracts. The worst case does not rely on it.
 const shownShare = 4
 
-// priceAsks estimates every cell from the templates, without rendering them. The dearest try is an upper bound:
+// priceAsks estimates every cell from the templates, without rendering them. Each cell's dearest try is an upper bound:
 // re-asked, with the escalated max_tokens, and every reply that it shows as long as an escalated one may be.
 func priceAsks(d pipeline.Definition, m pipeline.Manifest, model pipeline.ModelInfo) asks {
 	a := asks{index: map[cellKey]int{}}
@@ -44,8 +44,10 @@ func priceAsks(d pipeline.Definition, m pipeline.Manifest, model pipeline.ModelI
 				shown := shownTokens(d, call)
 				input := inputTokens(d, call, chunk)
 				a.index[cellKey{chunk.Index, call.ID}] = len(a.list)
-				a.list = append(a.list, ask{input: input + shown/shownShare, output: call.MaxTokens})
-				a.dearest = max(a.dearest, dearestTry(model, input+escalation*shown, call.MaxTokens))
+				a.list = append(a.list, ask{
+					input: input + shown/shownShare, output: call.MaxTokens,
+					dearest: dearestTry(model, input+escalation*shown, call.MaxTokens),
+				})
 			}
 		}
 	}
@@ -121,8 +123,9 @@ func (s *Submitter) markStored(ctx context.Context, job pipeline.Job, d pipeline
 				if cells[key] == nil {
 					keys = append(keys, key)
 				}
-				cells[key] = append(cells[key], a.index[cellKey{chunk.Index, q.Call.ID}])
-				a.dearest = max(a.dearest, pipeline.DearestTry(model, q.Request))
+				cell := a.index[cellKey{chunk.Index, q.Call.ID}]
+				cells[key] = append(cells[key], cell)
+				a.list[cell].dearest = max(a.list[cell].dearest, pipeline.DearestTry(model, q.Request))
 			}
 		}
 	}

@@ -103,15 +103,17 @@ func item[T any](ctx context.Context, items pipeline.Items, job pipeline.JobID, 
 }
 
 // sum adds the asks up. The worst case is for all cells, stored or not, because a stored reply may be gone when it is
-// needed: so many tries as the policy ever allows, each as dear as the dearest.
+// needed: so many tries as the policy ever allows, each as dear as the cell's dearest.
 func (s *Submitter) sum(job pipeline.Job, d pipeline.Definition, m pipeline.Manifest, model pipeline.ModelInfo, a asks) pipeline.Plan {
 	plan := pipeline.Plan{
 		Chunks: len(m.Chunks), Calls: d.Calls(), Cells: len(m.Chunks) * d.Calls(),
-		PerTry: s.cfg.Policy.TriesPerCell(), Largest: a.dearest, FailShare: s.cfg.FailShare, Model: model,
+		PerTry: s.cfg.Policy.TriesPerCell(), FailShare: s.cfg.FailShare, Model: model,
 	}
 	for _, ask := range a.list {
 		plan.Input += ask.input
 		plan.MaxOutput += ask.output
+		plan.Dearest += ask.dearest
+		plan.Largest = max(plan.Largest, ask.dearest)
 		if ask.stored {
 			plan.Stored++
 			continue
@@ -119,7 +121,7 @@ func (s *Submitter) sum(job pipeline.Job, d pipeline.Definition, m pipeline.Mani
 		plan.Least += model.Price.Of(ask.input, ask.output)
 	}
 	plan.Expected = plan.Least + pipeline.Money(float64(plan.Least)*plan.FailShare)
-	plan.Worst = s.cfg.Policy.WorstCase(plan.Cells, plan.Largest)
+	plan.Worst = s.cfg.Policy.WorstCase(plan.Dearest)
 	plan.Ceiling = plan.Worst
 	if job.MaxCost > 0 {
 		plan.Ceiling = min(plan.Worst, job.MaxCost)
@@ -141,7 +143,7 @@ func Lines(p pipeline.Plan) []string {
 	lines = append(lines,
 		fmt.Sprintf("least     %10s  each of %s asked once", p.Least, n(asked)),
 		fmt.Sprintf("expected  %10s  least x %.2f: %.0f %% of the tries fail and are sent again", p.Expected, 1+p.FailShare, 100*p.FailShare),
-		fmt.Sprintf("worst     %10s  %s cells x %s tries x %s, the dearest try", p.Worst, n(p.Cells), n(p.PerTry), p.Largest),
+		fmt.Sprintf("worst     %10s  %s tries of each cell, each at its dearest: %s x %s for all %s", p.Worst, n(p.PerTry), n(p.PerTry), p.Dearest, n(p.Cells)),
 		fmt.Sprintf("ceiling   %10s  %s", p.Ceiling, ceilingNote(p)),
 		priceLine(p.Model),
 	)

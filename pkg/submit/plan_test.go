@@ -9,7 +9,7 @@ import (
 )
 
 func TestPlan(t *testing.T) {
-	t.Run("the worst case is the cells times every try there may be times the dearest", func(t *testing.T) {
+	t.Run("the worst case is every cell at its dearest, as often as it may be tried", func(t *testing.T) {
 		b := newBench(t)
 		job := planned(b)
 		plan, err := b.Plan(t.Context(), job.ID)
@@ -17,7 +17,7 @@ func TestPlan(t *testing.T) {
 		if plan.Chunks != 3 || plan.Calls != 4 || plan.Cells != 12 || plan.PerTry != 12 {
 			t.Errorf("got %d chunks x %d calls = %d cells of %d tries", plan.Chunks, plan.Calls, plan.Cells, plan.PerTry)
 		}
-		if want := 12 * 12 * plan.Largest; plan.Worst != want || plan.Ceiling != want {
+		if want := 12 * plan.Dearest; plan.Worst != want || plan.Ceiling != want {
 			t.Errorf("got worst %s and ceiling %s, want %s", plan.Worst, plan.Ceiling, want)
 		}
 		if plan.Least <= 0 || plan.Least >= plan.Expected || plan.Expected >= plan.Worst {
@@ -93,11 +93,11 @@ func TestPlan(t *testing.T) {
 	t.Run("the lines show the arithmetic", func(t *testing.T) {
 		lines := strings.Join(submit.Lines(pipeline.Plan{
 			Chunks: 20, Calls: 116, Cells: 2320, PerTry: 12, Input: 4_988_000, MaxOutput: 580_000, Stored: 320,
-			Largest: pipeline.Dollar / 50, Least: 20 * pipeline.Dollar, Expected: 21 * pipeline.Dollar, Worst: 557 * pipeline.Dollar, Ceiling: 100 * pipeline.Dollar,
+			Dearest: 46 * pipeline.Dollar, Least: 20 * pipeline.Dollar, Expected: 21 * pipeline.Dollar, Worst: 557 * pipeline.Dollar, Ceiling: 100 * pipeline.Dollar,
 			FailShare: 0.05, Model: pipeline.ModelInfo{Name: "offline", Free: true, PricedAs: "sonnet", Price: pipeline.Price{Input: 2000, Output: 10000}},
 		}), "\n")
 		for _, want := range []string{
-			"20 chunks x 116 calls = 2,320 cells", "4,988,000 input tokens", "2,000 are left to ask", "2,320 cells x 12 tries x $0.02",
+			"20 chunks x 116 calls = 2,320 cells", "4,988,000 input tokens", "2,000 are left to ask", "12 x $46.00 for all 2,320",
 			"$100.00", "at the price of sonnet: $2.00 per million tokens in, $10.00 out", "$0 is spent",
 		} {
 			if !strings.Contains(lines, want) {

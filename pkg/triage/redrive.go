@@ -193,7 +193,7 @@ func (t *Triage) price(ctx context.Context, job pipeline.Job, part *RedrivenTask
 		return fmt.Errorf("read the plan: %w", err)
 	}
 	plan, err := pipeline.Decode[pipeline.Plan](body, pipeline.PlanKey)
-	part.Cost = t.cfg.Policy.WorstCase(part.Calls, plan.Largest)
+	part.Cost = t.cfg.Policy.WorstCase(pipeline.Money(part.Calls) * plan.Largest)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"log/slog"
@@ -108,6 +109,10 @@ func (s *System) Worker() *work.Worker {
 	caller := call.New(call.Config{
 		Model: cfg.Model, Replies: b.Store, Blobs: b.Blobs, Budgets: b.Store, Limits: b.Store,
 		Clock: cfg.Clock, Policy: cfg.Policy, InFlight: cfg.InFlight, Jitter: cfg.Jitter,
+		OpenBudget: func(ctx context.Context, job pipeline.JobID) error {
+			_, err := s.Submitter.OpenBudget(ctx, job)
+			return err
+		},
 		Observe: func(task pipeline.Ref, answer pipeline.Answer) {
 			e := work.Event{What: "answer", Job: task.Job, Task: task.ID, Worker: cfg.Worker, Cost: answer.Cost}
 			switch {
