@@ -26,6 +26,7 @@ func storePromises() []promise {
 		lostPromises,
 		reapPromises,
 		jobPromises,
+		redrivePromises,
 		itemPromises,
 		budgetPromises,
 		limitPromises,
