@@ -38,6 +38,24 @@ func TestStoreEdges(t *testing.T) {
 		}
 	})
 
+	t.Run("a row that has nothing but its status is rung, claimed and capped", func(t *testing.T) {
+		ref := pipeline.Ref{Job: "bare", ID: pipeline.WorkTask(1)}
+		s.raw(t, ref, map[string]any{"status": pipeline.TaskPending})
+		rung, err := s.Ring(ctx, pipeline.RingWrite{Seen: pipeline.Task{Ref: ref}, Count: 1, Due: t0})
+		if err != nil || rung.Ring != 1 || rung.Rings != 1 {
+			t.Errorf("got %+v, %v, want its first ring", rung, err)
+		}
+		w := pipelinetest.ClaimOf(pipeline.Task{Ref: ref}, "w", t0)
+		w.MaxAttempts = 0
+		if _, err := s.Claim(ctx, w); !errors.Is(err, pipeline.ErrFenced) {
+			t.Errorf("got %v, want it refused at a cap of 0", err)
+		}
+		w.MaxAttempts = 1
+		if row, err := s.Claim(ctx, w); err != nil || row.Generation != 1 || row.Attempts != 1 {
+			t.Errorf("got %+v, %v, want generation and attempts 1", row, err)
+		}
+	})
+
 	t.Run("a reason larger than an item is refused", func(t *testing.T) {
 		w := pipeline.EndWrite{Reason: pipeline.Failure{Detail: strings.Repeat("x", pipeline.MaxItem)}}
 		if _, err := s.End(ctx, w); !errors.Is(err, pipeline.ErrTooLarge) {

@@ -14,9 +14,12 @@ import (
 // The line is the latest of what is stored, now - burst and the penalty. A model without a row has an empty line.
 const takeSlot = `INSERT INTO limits (model, arrival) VALUES (:model, :now - :burst + :cost)
 ON CONFLICT (model) DO UPDATE
-SET arrival = MAX(COALESCE(arrival, :now - :burst), :now - :burst, COALESCE(not_before, :now - :burst)) + :cost
-WHERE COALESCE(arrival, :now - :burst) <= :now + :horizon
-	AND COALESCE(not_before, :now - :burst) <= :now + :horizon
+SET arrival = :cost + MAX(
+	COALESCE(arrival, 0),
+	:now - :burst,
+	COALESCE(not_before, 0))
+WHERE COALESCE(arrival, 0) <= :now + :horizon
+	AND COALESCE(not_before, 0) <= :now + :horizon
 RETURNING arrival - :cost`
 
 // TakeSlot reserves cost on the model's line.

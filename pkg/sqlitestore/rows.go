@@ -74,7 +74,7 @@ func bodiesText(bodies []int64) string {
 }
 
 // keptBodies is the row's list cut or filled up to the length of :kept, whatever an older row has.
-const keptBodies = `(SELECT json_group_array(COALESCE(NULLIF(bodies, '') ->> key, 0)) FROM json_each(:kept))`
+const keptBodies = `(SELECT json_group_array(NULLIF(bodies, '') ->> key) FROM json_each(:kept))`
 
 // places is a list of n zeros.
 func places(n int) string { return text(make([]int64, max(0, n))) }
