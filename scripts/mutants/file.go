@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -25,7 +26,20 @@ func read(path string) ([]mutant, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parse(path, string(body))
+	mutants, err := parse(path, string(body))
+	for i := range mutants {
+		mutants[i].name = prefix(path) + mutants[i].name
+	}
+	return mutants, err
+}
+
+// prefix is the package that a mutants file belongs to: pkg/memory/testdata/mutants.txt is that of memory.
+func prefix(path string) string {
+	dir := filepath.Dir(path)
+	if filepath.Base(dir) == "testdata" {
+		dir = filepath.Dir(dir)
+	}
+	return filepath.Base(dir) + "/"
 }
 
 func parse(path, text string) ([]mutant, error) {

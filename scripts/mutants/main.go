@@ -6,7 +6,7 @@
 // compiling, on each mutant; otherwise this command exits with 1.
 //
 //	go run ./scripts/mutants                    all files
-//	go run ./scripts/mutants -only 'claim'      those whose name matches
+//	go run ./scripts/mutants -only '^memory/'   those whose name matches
 //	go run ./scripts/mutants -list              what there is
 //	go run ./scripts/mutants pkg/x/testdata/mutants.txt
 //
@@ -25,7 +25,7 @@
 // The text after "- " must occur exactly once in the file. An optional "in" line names a text that does, and then the
 // "- " text must occur once between it and the next line that begins with } or ) or a backquote: the end of the
 // function or constant. Several "- " lines are consecutive lines, whatever their indentation. Without "+ " lines the
-// text is removed. A test line takes packages, -run, and other flags of go test.
+// text is removed. The mutant's whole name is memory/claim-needs-pending. A test line takes packages, -run, and other flags of go test.
 package main
 
 import (

@@ -64,7 +64,7 @@ func TestMutants(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := r.out.(*bytes.Buffer).String()
-	for _, want := range []string{"TestSmall/both", "2 of 4 mutants were noticed", "nobody-looks", "every test passed", "does not compile"} {
+	for _, want := range []string{"TestSmall/both", "2 of 4 mutants were noticed", "small/nobody-looks", "every test passed", "does not compile"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got\n%s\nwant %q in it", got, want)
 		}
