@@ -162,4 +162,7 @@ func TestBlocks(t *testing.T) {
 	if got := p.TriesPerCell(); got != 12 {
 		t.Errorf("got %d tries per cell, want 12", got)
 	}
+	if got := p.WorstCase(1000); got != 12_000 {
+		t.Errorf("got a worst case of %d, want %d", int64(got), 12_000)
+	}
 }
