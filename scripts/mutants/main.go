@@ -25,7 +25,8 @@
 // The text after "- " must occur exactly once in the file. An optional "in" line names a text that does, and then the
 // "- " text must occur once between it and the next line that begins with } or ) or a backquote: the end of the
 // function or constant. Several "- " lines are consecutive lines, whatever their indentation. Without "+ " lines the
-// text is removed. The mutant's whole name is memory/claim-needs-pending. A test line takes packages, -run, and other flags of go test.
+// text is removed. The mutant's whole name is memory/claim-needs-pending. A test line takes packages, -run, and other
+// flags of go test.
 package main
 
 import (
