@@ -30,8 +30,8 @@ type Config struct {
 	InFlight int // tries at once, of this process
 	// OpenBudget opens the budget of a job that was started without a look at its plan. Repeating it is harmless.
 	OpenBudget func(ctx context.Context, job pipeline.JobID) error
-	Jitter   func() float64
-	Observe  func(task pipeline.Ref, answer pipeline.Answer) // told of every answer, for progress; may be nil
+	Jitter     func() float64
+	Observe    func(task pipeline.Ref, answer pipeline.Answer) // told of every answer, for progress; may be nil
 }
 
 // Caller asks questions. It implements [pipeline.Asker].

@@ -22,7 +22,8 @@ type door struct {
 	limits pipeline.Limits
 	clock  pipeline.Clock
 	info   pipeline.ModelInfo
-	struck atomic.Bool  // this process has struck the breaker since a call last worked
+	struck atomic.Bool  // the breaker was struck, by whomever, since a call of this process last worked
+	probes atomic.Bool  // it was open and no call has worked since: one more failure opens it again
 	until  atomic.Int64 // the breaker is open until then, as this process last heard
 }
 
@@ -34,9 +35,16 @@ func (d *door) openFor() time.Duration {
 // closed says why no call may start now, and for how long; nil if the breaker is closed.
 func (d *door) closed(ctx context.Context) (*pipeline.Failure, time.Duration) {
 	cooldown, err := d.limits.Cooldown(ctx, d.info.ID())
-	now := d.clock.Now()
-	if err != nil || !cooldown.IsOpen(now) {
+	if err != nil {
 		return nil, 0 // an unreadable breaker stops nobody: the calls themselves tell
+	}
+	now := d.clock.Now()
+	d.probes.Store(cooldown.Until != 0)
+	if cooldown.Until != 0 {
+		d.struck.Store(true)
+	}
+	if !cooldown.IsOpen(now) {
+		return nil, 0
 	}
 	f := pipeline.Fail(pipeline.Busy, "no calls to %s until %s: %s", d.info.Name, cooldown.Until, cooldown.Reason)
 	return &f, cooldown.Until.Sub(now)
@@ -118,14 +126,18 @@ func (d *door) throttled(ctx context.Context, after time.Duration) {
 }
 
 // strike tells the breaker of a failure that may be everybody's, and returns how long it is open now; 0 if it is not.
+// A breaker that cannot be told counts as open: nobody knows whose fault it was.
 func (d *door) strike(ctx context.Context, task pipeline.Ref, f pipeline.Failure, after time.Duration) time.Duration {
 	now := d.clock.Now()
 	d.struck.Store(true)
 	cooldown, err := d.limits.Strike(ctx, pipeline.Strike{
 		Model: d.info.ID(), Task: task, Reason: f, Now: now, Window: strikeWindow,
-		Until: now.Add(max(after, openTime)), Open: f.Kind == pipeline.Quota,
+		Until: now.Add(max(after, openTime)), Open: f.Kind == pipeline.Quota || d.probes.Load(),
 	})
-	if err != nil || !cooldown.IsOpen(now) {
+	if err != nil {
+		return openTime
+	}
+	if !cooldown.IsOpen(now) {
 		return 0
 	}
 	d.until.Store(int64(cooldown.Until))
@@ -136,6 +148,7 @@ func (d *door) strike(ctx context.Context, task pipeline.Ref, f pipeline.Failure
 func (d *door) works(ctx context.Context) {
 	if d.struck.Swap(false) {
 		d.until.Store(0)
+		d.probes.Store(false)
 		_ = d.limits.CloseBreaker(ctx, d.info.ID()) // it closes by itself at its time
 	}
 }

@@ -43,6 +43,23 @@ func TestBreaker(t *testing.T) {
 		b.model.react = func(string, int) reaction { return reaction{text: "ok"} }
 		b.text(b.one(3, "c"), "ok")
 	}, unavailable)
+	in(t, "after its time one failure of anybody opens it again, until a call works", func(b *bench) {
+		b.one(1, "a")
+		b.one(2, "b")
+		for range 5 {
+			time.Sleep(10 * time.Minute)
+			b.kind(b.one(1, "a"), pipeline.Unavailable, true)
+		}
+		time.Sleep(10 * time.Minute)
+		b.model.react = func(string, int) reaction { return reaction{text: "ok"} }
+		b.text(b.one(3, "c"), "ok")
+		b.model.react = func(string, int) reaction { return failing(pipeline.Unavailable, 0) }
+		time.Sleep(10 * time.Minute)
+		b.kind(b.one(1, "a"), pipeline.Unavailable, false)
+	}, unavailable)
+	in(t, "a strike that the store did not take: nobody knows whose fault it was", func(b *bench) {
+		b.kind(b.one(1, "a"), pipeline.Unavailable, true)
+	}, unavailable, func(b *bench) { b.ports(pipelinetest.LoseWrites(100, "Strike")) })
 	in(t, "it opens while others wait between tries: they do not try again", func(b *bench) {
 		var group pipeline.Group
 		for n := range 10 {

@@ -2,5 +2,7 @@
 
 package wiring_test
 
-// stride is which of the port calls are taken: each.
-const stride = 1
+const (
+	stride = 1   // of the port calls that are taken: each
+	seeds  = 100 // of chaos
+)

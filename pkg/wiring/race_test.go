@@ -2,5 +2,8 @@
 
 package wiring_test
 
-// stride is which of the port calls are taken: one in 23, since the race detector is slow.
-const stride = 23
+// The race detector is slow.
+const (
+	stride = 23 // of the port calls that are taken: one in so many
+	seeds  = 5  // of chaos
+)
