@@ -290,14 +290,20 @@ func (a *attempt) accept(ctx context.Context, stage int) (pipeline.Task, error) 
 
 // persist does a write, the same again a bounded number of times while the store is busy.
 func (w *Worker) persist(ctx context.Context, write func() error) error {
+	return w.persistFor(ctx, storeTries, write)
+}
+
+func (w *Worker) persistFor(ctx context.Context, tries int, write func() error) error {
 	var err error
-	for n := range storeTries {
+	for n := range tries {
+		if n > 0 {
+			if sleep := w.clock.Sleep(ctx, w.cfg.Policy.RenewEvery/50<<(n-1)); sleep != nil {
+				return errors.Join(err, sleep)
+			}
+		}
 		err = write()
 		if err == nil || (!errors.Is(err, pipeline.ErrBusy) && !errors.Is(err, pipeline.ErrConflict)) {
 			return err
-		}
-		if sleep := w.clock.Sleep(ctx, w.cfg.Policy.RenewEvery/50<<n); sleep != nil {
-			return errors.Join(err, sleep)
 		}
 	}
 	return err

@@ -13,7 +13,11 @@ import (
 const claimRounds = 4
 
 // storeTries bounds how often a write that the store was too busy for is sent again before it is left to the reaper.
-const storeTries = 5
+const storeTries = 6
+
+// endTries is the same for the writes that end an attempt: longer, about as long as the claim lasts without renewals,
+// since an end that is not written looks like a loss.
+const endTries = 8
 
 // claimed is a claim and when, by both clocks, it can be trusted no longer.
 type claimed struct {
@@ -77,6 +81,11 @@ func (w *Worker) claimOnce(ctx context.Context, ref pipeline.Ref, seen int64, al
 		return &claimed{Claim: pipeline.Claim{Task: row}, wall: write.Expires, mono: began + p.ClaimTTL}
 	}
 	for n := range storeTries {
+		if n > 0 {
+			if err := w.clock.Sleep(ctx, p.RenewEvery/50<<(n-1)); err != nil {
+				return nil, nil, err
+			}
+		}
 		row, err := w.cfg.Store.Claim(ctx, write)
 		if err == nil {
 			return mine(row), nil, nil
@@ -89,9 +98,6 @@ func (w *Worker) claimOnce(ctx context.Context, ref pipeline.Ref, seen int64, al
 			return nil, old, nil
 		case !errors.Is(err, pipeline.ErrBusy) && !errors.Is(err, pipeline.ErrConflict):
 			return nil, nil, fmt.Errorf("claim %s: %w", ref, err)
-		}
-		if err := w.clock.Sleep(ctx, p.RenewEvery/50<<n); err != nil {
-			return nil, nil, err
 		}
 	}
 	return nil, nil, fmt.Errorf("claim %s: %w", ref, errUnsure)

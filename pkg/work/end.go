@@ -64,7 +64,7 @@ func (w *Worker) end(ctx context.Context, source int, d pipeline.Delivery, a *at
 // writeEnd puts journal and record, then the row. An End whose answer was lost is recognised by ended_by.
 func (w *Worker) writeEnd(ctx context.Context, a *attempt, e pipeline.Ending, v pipeline.Verdict, used int, now pipeline.Instant) (pipeline.Task, error) {
 	c := a.Claim()
-	if err := w.persist(ctx, func() error { return a.flush(ctx) }); err != nil {
+	if err := w.persistFor(ctx, endTries, func() error { return a.flush(ctx) }); err != nil {
 		return pipeline.Task{}, err
 	}
 	record := a.record(e, v, now)
@@ -82,7 +82,7 @@ func (w *Worker) writeEnd(ctx context.Context, a *attempt, e pipeline.Ending, v 
 		ReadyAt: now.Add(v.Wait), DueAt: v.DueAt(w.cfg.Policy, now),
 	}
 	var row pipeline.Task
-	err := w.persist(ctx, func() error {
+	err := w.persistFor(ctx, endTries, func() error {
 		var err error
 		row, err = w.cfg.Store.End(ctx, write)
 		if old, refused := pipeline.Old(err); refused && old != nil && old.Generation == c.Generation && old.EndedBy == c.ClaimID {
@@ -94,7 +94,7 @@ func (w *Worker) writeEnd(ctx context.Context, a *attempt, e pipeline.Ending, v 
 }
 
 func (w *Worker) putItem(ctx context.Context, job pipeline.JobID, key string, v any) error {
-	return w.persist(ctx, func() error { return w.cfg.Store.PutItem(ctx, job, key, pipeline.Encode(v)) })
+	return w.persistFor(ctx, endTries, func() error { return w.cfg.Store.PutItem(ctx, job, key, pipeline.Encode(v)) })
 }
 
 // record is what is left of the attempt.

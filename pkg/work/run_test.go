@@ -134,6 +134,25 @@ func TestGivingUp(t *testing.T) {
 			b.Errorf("got %d attempts, want 6", n)
 		}
 	})
+	in(t, "a store that fails for ten seconds when an attempt ends: it ends all the same, nothing is lost", func(b *bench) {
+		b.rung(0)
+		began := b.clock.Mono()
+		var down atomic.Bool
+		b.start("worker", handler(func(context.Context, pipeline.Attempt) pipeline.Ending {
+			began = b.clock.Mono()
+			down.Store(true)
+			return pipeline.EndingOf(pipeline.Fail(pipeline.Throttled, "slow down"), 0)
+		}), around(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if down.Load() && b.clock.Mono()-began < 10*time.Second {
+				return pipelinetest.ErrLost
+			}
+			return do(ctx)
+		}))
+		b.sweeping(25 * time.Second)
+		if row := b.status(chunk0, pipeline.TaskPending); row.Losses != 0 || row.Deferrals != 1 || row.Attempts != 0 {
+			b.Errorf("got %d losses, %d deferrals, %d attempts, want the one deferral", row.Losses, row.Deferrals, row.Attempts)
+		}
+	})
 	in(t, "the last attempt knows that it is", func(b *bench) {
 		b.rung(0)
 		var last []bool
