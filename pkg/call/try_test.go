@@ -42,7 +42,9 @@ func (b *bench) sent(want int) {
 func TestTries(t *testing.T) {
 	in(t, "a stored reply is used and nothing is sent", func(b *bench) {
 		b.text(b.one(1, "q"), `{"score": 1}`)
-		answer := b.one(2, "q")
+		other := *b
+		other.Caller = b.again()
+		answer := other.one(2, "q")
 		b.text(answer, `{"score": 1}`)
 		if !answer.Reused {
 			b.Error("the second answer does not say that it is reused")
@@ -306,21 +308,23 @@ func TestStops(t *testing.T) {
 		}
 		b.near("took", b.clock.Mono()-began, 3*time.Second)
 	}, script(failing(pipeline.Throttled, 20*time.Second)))
-	in(t, "a stop ends the waiting for a slot, for the limiter and for another's flight", func(b *bench) {
-		a := newAttempt(1)
-		other := newAttempt(2)
-		var group pipeline.Group
-		group.Go(func() { b.askAs(other, "same") })
-		time.Sleep(time.Second)
-		began := b.clock.Mono()
-		group.Go(func() {
-			b.askAs(a, "same", "own1", "own2")
-			b.near("took", b.clock.Mono()-began, 3*time.Second)
-		})
-		time.Sleep(3 * time.Second)
-		a.halt(pipeline.ErrDraining)
-		group.Wait()
-	}, script(reaction{text: "ok", takes: time.Minute}), func(b *bench) { b.cfg.InFlight = 1 })
+	for _, inFlight := range []int{1, 2} {
+		in(t, fmt.Sprintf("a stop ends the waiting for a slot and for another's flight, with %d in flight", inFlight), func(b *bench) {
+			a := newAttempt(1)
+			other := newAttempt(2)
+			var group pipeline.Group
+			group.Go(func() { b.askAs(other, "same") })
+			time.Sleep(time.Second)
+			began := b.clock.Mono()
+			group.Go(func() {
+				b.askAs(a, "same")
+				b.near("took", b.clock.Mono()-began, 3*time.Second)
+			})
+			time.Sleep(3 * time.Second)
+			a.halt(pipeline.ErrDraining)
+			group.Wait()
+		}, script(reaction{text: "ok", takes: time.Minute}), func(b *bench) { b.cfg.InFlight = inFlight })
+	}
 	in(t, "a stop ends the waiting for the limiter, which gets its units back", func(b *bench) {
 		a := newAttempt(1)
 		began := b.clock.Mono()

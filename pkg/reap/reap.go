@@ -92,14 +92,14 @@ func (r *Reaper) Sweep(ctx context.Context) (Report, error) {
 	if r.cfg.Skew != nil && r.cfg.Skew().Abs() > r.cfg.Policy.MaxSkew/2 {
 		return report, fmt.Errorf("this clock differs from the store's by %v, more than %v: nothing is expired or rung", r.cfg.Skew(), r.cfg.Policy.MaxSkew/2)
 	}
-	end := r.cfg.Clock.Mono() + r.cfg.Budget
 	var errs []error
-	for shard := range pipeline.DueShards {
-		if err := r.shard(ctx, shard, end, report); err != nil {
+	begin, share := r.cfg.Clock.Mono(), r.cfg.Budget/(pipeline.DueShards+1)
+	for shard := range pipeline.DueShards { // each has its share of the time: none starves those after it
+		if err := r.shard(ctx, shard, begin+share*time.Duration(shard+1), report); err != nil {
 			errs = append(errs, fmt.Errorf("sweep shard %d: %w", shard, err))
 		}
 	}
-	if err := r.openJobs(ctx, end, report); err != nil {
+	if err := r.openJobs(ctx, begin+r.cfg.Budget, report); err != nil {
 		errs = append(errs, fmt.Errorf("sweep the open jobs: %w", err))
 	}
 	return report, errors.Join(errs...)

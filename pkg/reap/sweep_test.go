@@ -19,6 +19,7 @@ func TestExpiry(t *testing.T) {
 		b.claimed(b.row(0), "dead")
 		b.sweep(p.ClaimTTL + p.MaxSkew)
 		b.status(chunk0, pipeline.TaskClaimed)
+		b.count("records", len(b.records(chunk0)), 0)
 		report := b.sweep(time.Millisecond)
 		row := b.status(chunk0, pipeline.TaskPending)
 		b.count("expired", report["expired"], 1)
@@ -42,6 +43,7 @@ func TestExpiry(t *testing.T) {
 				b.Fatalf("got generation %d, attempts %d", row.Generation, row.Attempts)
 			}
 		}
+		b.count("records", len(b.records(chunk0)), 0)
 		b.count("bells", len(b.bells(b.work)), 0)
 	})
 	in(t, "a healthy attempt of 40 minutes and a dead one, three reapers at once, an hour: one bell per expiry", func(b *bench) {
@@ -154,7 +156,8 @@ func TestExpiry(t *testing.T) {
 		b.must(err)
 		journal := pipeline.Journal{Task: chunk0.ID, Generation: 1, Tries: []pipeline.Try{{Call: "a", Cost: 5}, {Call: "b", Cost: 6}, {Call: "c", Failure: pipeline.Fail(pipeline.Throttled, "slow")}}}
 		b.must(b.store.PutItem(b.ctx, theJob, pipeline.JournalKey(chunk0.ID, 1, 0), pipeline.Encode(journal)))
-		b.sweep(time.Millisecond)
+		_, err = b.Expire(b.ctx, b.read(chunk0))
+		b.must(err)
 		budget, err := b.store.Budget(b.ctx, theJob)
 		b.must(err)
 		if budget.Spent != 300 || len(budget.Open) != 1 || budget.Open[0].Task != pipeline.WorkTask(7) {
@@ -396,7 +399,9 @@ func TestClosing(t *testing.T) {
 	in(t, "parked rows go on when the job runs, and are left while it is paused", func(b *bench) {
 		b.row(0, func(r *pipeline.Task) { r.Status = pipeline.TaskParked })
 		b.job(pipeline.JobPaused)
-		b.every(time.Minute, time.Hour)
+		for range 60 {
+			b.count("refused writes", b.sweep(time.Minute)["moved meanwhile"], 0)
+		}
 		b.status(chunk0, pipeline.TaskParked)
 		b.count("bells", len(b.bells(b.work)), 0)
 		b.job(pipeline.JobRunning)
@@ -568,6 +573,33 @@ func TestNets(t *testing.T) {
 		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
 			if op.Name == "Ring" {
 				b.clock.Advance(250 * time.Millisecond)
+			}
+			return do(ctx)
+		})
+	})
+	in(t, "rows in front that can neither be moved nor put off do not keep a sweep from those behind", func(b *bench) {
+		b.store.PageBytes = 1
+		for n := range 60 {
+			b.row(n, func(r *pipeline.Task) { r.DueAt = r.DueAt.Add(time.Duration(n) * time.Second) })
+		}
+		b.clock.Advance(10 * time.Minute)
+		for range 20 {
+			_, err := b.Sweep(b.ctx)
+			b.must(err)
+		}
+		rung := map[pipeline.TaskID]bool{}
+		for _, m := range b.bells(b.work) {
+			rung[m.Task] = true
+		}
+		b.count("rung", len(rung), 30)
+	}, func(b *bench) {
+		b.cfg.Budget = 5 * time.Second
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Ring" || op.Name == "Postpone" {
+				b.clock.Advance(250 * time.Millisecond)
+				if op.On < (pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(30)}).String() {
+					return pipelinetest.ErrLost
+				}
 			}
 			return do(ctx)
 		})
