@@ -280,6 +280,61 @@ func TestQueueEdges(t *testing.T) {
 		}
 	})
 
+	t.Run("an old receipt delays nothing", func(t *testing.T) {
+		q, clock := open(t, 9)
+		put(t, q, 1)
+		old := receive(t, q, 1)[0]
+		clock.Advance(time.Minute)
+		receive(t, q, 1)
+		if err := q.Delay(ctx, old, 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := receive(t, q, 1); len(got) != 0 {
+			t.Errorf("got %d deliveries, want none", len(got))
+		}
+	})
+
+	t.Run("a queue buries and shows its own messages only", func(t *testing.T) {
+		q, clock := open(t, 1)
+		other := q.store.Queue("other", time.Minute, 1)
+		put(t, q, 1)
+		receive(t, q, 1)
+		clock.Advance(time.Hour)
+		put(t, other, 2)
+		receive(t, other, 1)
+		if got, theirs := letters(t, q), letters(t, other); got != 0 || theirs != 0 {
+			t.Errorf("got %d and %d dead letters before the queue's next receive, want none", got, theirs)
+		}
+		receive(t, q, 1)
+		if got, theirs := letters(t, q), letters(t, other); got != 1 || theirs != 0 {
+			t.Errorf("got %d and %d dead letters, want 1 and 0", got, theirs)
+		}
+	})
+
+	t.Run("a dead letter without a time was buried now", func(t *testing.T) {
+		q, _ := open(t, 9)
+		for _, at := range []pipeline.Instant{0, 7} {
+			if err := q.Bury(ctx, pipeline.DeadLetter{BuriedAt: at}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, _, err := q.DeadLetters(ctx, "")
+		if err != nil || len(got) != 2 || got[0].BuriedAt != t0 || got[1].BuriedAt != 7 {
+			t.Errorf("got %+v, %v, want the clock's time and 7", got, err)
+		}
+	})
+
+	t.Run("a wait that is over looks once more", func(t *testing.T) {
+		var looks pipeline.Instant
+		q := openTest(t, t.TempDir(), Config{Now: func() pipeline.Instant { return looks }}).Queue("q", time.Minute, 9)
+		put(t, q, 1)
+		looks = -1 // not visible yet
+		q.store.cfg.Now = func() pipeline.Instant { looks++; return looks - 1 }
+		if got, err := q.Receive(ctx, 1, time.Millisecond); err != nil || len(got) != 1 {
+			t.Errorf("got %v, %v, want the message that became visible meanwhile", got, err)
+		}
+	})
+
 	t.Run("what is no receipt removes nothing", func(t *testing.T) {
 		q, _ := open(t, 9)
 		put(t, q, 1)

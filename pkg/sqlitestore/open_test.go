@@ -50,6 +50,21 @@ func TestOpen(t *testing.T) {
 		}
 	})
 
+	t.Run("a process that was not the first to make the store makes nothing", func(t *testing.T) {
+		s := openTest(t, t.TempDir(), Config{})
+		late, err := s.reads.Conn(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = late.Close() }()
+		if _, err := late.ExecContext(ctx, `PRAGMA query_only = 0`); err != nil {
+			t.Fatal(err)
+		}
+		if err := createSchema(ctx, late); err != nil {
+			t.Error(err)
+		}
+	})
+
 	t.Run("a database of something else is refused", func(t *testing.T) {
 		dir := closed(t, `PRAGMA application_id = 7`)
 		if _, err := Open(ctx, dir, Config{}); !errors.Is(err, errForeign) {

@@ -19,16 +19,24 @@ func TestQueueBetweenProcesses(t *testing.T) {
 	mine, other := openTest(t, dir, Config{}), openTest(t, dir, Config{})
 
 	t.Run("a receiver that waits gets what another process sends", func(t *testing.T) {
-		q, theirs := mine.Queue("a", time.Minute, 3), other.Queue("a", time.Minute, 3)
+		looks := make(chan struct{}, 1000)
+		now := pipeline.At(time.Now())
+		waiting := openTest(t, dir, Config{Now: func() pipeline.Instant {
+			looks <- struct{}{}
+			return now
+		}})
 		got := make(chan []pipeline.Delivery, 1)
 		go func() {
-			deliveries, err := q.Receive(ctx, 10, time.Minute)
+			deliveries, err := waiting.Queue("a", time.Minute, 3).Receive(ctx, 10, 5*time.Second)
 			if err != nil {
 				t.Error(err)
 			}
 			got <- deliveries
 		}()
-		if _, err := theirs.Send(ctx, []pipeline.Message{message(1)}); err != nil {
+		<-looks
+		<-looks // it has found nothing and looked again
+		sender := openTest(t, dir, Config{Now: func() pipeline.Instant { return now }})
+		if _, err := sender.Queue("a", time.Minute, 3).Send(ctx, []pipeline.Message{message(1)}); err != nil {
 			t.Fatal(err)
 		}
 		if deliveries := <-got; len(deliveries) != 1 {

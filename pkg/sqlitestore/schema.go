@@ -88,12 +88,17 @@ func (s *Store) prepareFile(ctx context.Context) (*sql.Conn, error) {
 	return conn, err
 }
 
-// makeSchema looks at the version before it changes anything, and again under the lock: another process may have
-// been first. The schema is one transaction, so that a kill leaves all of it or nothing.
+// makeSchema looks at the version before it changes anything.
 func makeSchema(ctx context.Context, conn *sql.Conn) error {
 	if found, err := hasSchema(ctx, conn); err != nil || found {
 		return err
 	}
+	return createSchema(ctx, conn)
+}
+
+// createSchema looks again under the lock: another process may have been first. The schema is one transaction, so
+// that a kill leaves all of it or nothing.
+func createSchema(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, `PRAGMA journal_mode = WAL`); err != nil {
 		return err
 	}
