@@ -178,7 +178,9 @@ func TestDeliver(t *testing.T) {
 		b.empty("exhausted")
 	})
 	in(t, "a stale message of an exhausted row ends it all the same", func(b *bench) {
-		b.rung(0, func(r *pipeline.Task) { r.Attempts, r.Ring = b.policy.MaxAttempts, 7 })
+		row := b.row(0, func(r *pipeline.Task) { r.Attempts, r.Ring = b.policy.MaxAttempts, 7 })
+		row.Ring = 3
+		b.must(b.queues.Ring(b.ctx, row))
 		b.delivered(handler(succeeds))
 		b.status(chunk0, pipeline.TaskAbandoned)
 	})

@@ -323,8 +323,9 @@ func TestPanic(t *testing.T) {
 		if row.Attempts != 1 || row.Reason.Kind != pipeline.Broken {
 			b.Errorf("got %d attempts, %s, want one that is broken", row.Attempts, row.Reason)
 		}
-		if !strings.Contains(row.Reason.Cause, "nil map") || !strings.Contains(row.Reason.Detail, "explode") || !strings.Contains(row.Reason.Detail, "run_test.go:") {
-			b.Errorf("got cause %q and detail %q, want the panic and its place", row.Reason.Cause, row.Reason.Detail)
+		f := b.last(chunk0).Failure
+		if !strings.Contains(f.Cause, "nil map") || !strings.Contains(f.Detail, "explode") || !strings.Contains(f.Detail, "run_test.go:") {
+			b.Errorf("got cause %q and detail %q, want the panic and its place", f.Cause, f.Detail)
 		}
 		b.status(pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(1)}, pipeline.TaskDone)
 	})

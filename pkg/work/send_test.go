@@ -3,6 +3,7 @@ package work_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,29 +95,30 @@ func TestMaySend(t *testing.T) {
 			b.Error("it did not go on with the next reading")
 		}
 	})
-	in(t, "a reading that took long counts from its beginning", func(b *bench) {
-		b.rung(0, lots)
-		s := &sender{every: 10 * time.Millisecond}
-		var cancelledAt pipeline.Instant
-		b.start("worker", s, around(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
-			if op.Name != "Job" {
-				return do(ctx)
+	for phase := range 9 {
+		in(t, fmt.Sprintf("a reading that took long counts from its beginning, cancelled at phase %d of it", phase), func(b *bench) {
+			b.rung(0, lots)
+			s := &sender{every: 10 * time.Millisecond}
+			b.start("worker", s, around(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+				if op.Name != "Job" {
+					return do(ctx)
+				}
+				err := do(ctx)
+				_ = b.clock.Sleep(ctx, 1200*time.Millisecond) // the answer is on its way
+				return err
+			}))
+			b.pass(10*time.Second + time.Duration(phase)*200*time.Millisecond)
+			cancelledAt := b.clock.Now()
+			b.job(pipeline.JobCancelling)
+			b.pass(10 * time.Second)
+			if late := s.last().Sub(cancelledAt); late > 2*time.Second {
+				b.Errorf("the last try began %v after the cancel, want at most 2 s", late)
 			}
-			err := do(ctx)
-			_ = b.clock.Sleep(ctx, 1200*time.Millisecond) // the answer is on its way
-			return err
-		}))
-		b.pass(10 * time.Second)
-		cancelledAt = b.clock.Now()
-		b.job(pipeline.JobCancelling)
-		b.pass(10 * time.Second)
-		if late := s.last().Sub(cancelledAt); late > 2*time.Second {
-			b.Errorf("the last try began %v after the cancel, want at most 2 s", late)
-		}
-		if s.count() < 100 {
-			b.Errorf("got %d tries, want it to have worked before", s.count())
-		}
-	})
+			if s.count() < 100 {
+				b.Errorf("got %d tries, want it to have worked before", s.count())
+			}
+		})
+	}
 	in(t, "cancel: no try later than 2 s after, calls in flight aborted, and the stage is on record", func(b *bench) {
 		for _, after := range []time.Duration{0, 1, 250, 499, 500, 501, 999, 1400, 3210} {
 			s := &sender{takes: 300 * time.Millisecond}
