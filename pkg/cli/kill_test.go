@@ -15,6 +15,7 @@ import (
 
 	"holdfast/pkg/offline"
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/pipelines"
 	"holdfast/pkg/wiring"
 	"holdfast/pkg/work"
 )
@@ -94,7 +95,7 @@ func (b *bench) start(pace string) {
 	b.made++
 	name := fmt.Sprintf("w%d", b.made)
 	cmd := exec.Command(program(b.t), "--store", b.store, "--policy", b.policy, "worker", "--supervised",
-		"--concurrency", "8", "--claims", "3", "--pace", pace, "--ledger", b.ledger)
+		"--concurrency", "8", "--claims", "1", "--pace", pace, "--ledger", b.ledger)
 	cmd.Env = append(os.Environ(), asProgram+"=1", killDir+"="+b.kills, workerName+"="+name)
 	log, err := os.Create(filepath.Join(b.dir, name+".log"))
 	if err != nil {
@@ -222,18 +223,18 @@ func (b *bench) tokensLeft(prefix string) []string {
 func TestFiftyKillsCostNothingThatWasStored(t *testing.T) {
 	b := newBench(t, quickPolicy)
 	r := rand.New(rand.NewPCG(7, 11))
-	for i := range 3 {
-		id := b.submit(fmt.Sprintf("doc%d.txt", i), contract(i*24000, 15000))
+	for i, party := range []string{"Reseller", "Dealer", "Distributor"} { // three texts that share no reply
+		id := b.submit(fmt.Sprintf("doc%d.txt", i), strings.ReplaceAll(pipelines.SampleContract(), "Reseller", party))
 		for _, point := range [][2]string{{"split-PutItemOnce-after", "finalize-SetJob-before"}, {"split-End-before", "finalize-End-before"}} {
 			b.token("%s-%s", point[0], id)
 			b.token("%s-%s", point[1], id)
 		}
 	}
-	for i := range 20 {
-		b.token("write-%d", 5+4*i+r.IntN(4))
+	for i := range 24 {
+		b.token("write-%d", 50+5*i+r.IntN(5))
 	}
 	for i := range 22 {
-		b.token("line-%d-%s", 10+i*12+r.IntN(8), []string{"begin", "answered"}[i%2])
+		b.token("line-%d-%s", 50+i*75+r.IntN(60), []string{"begin", "answered"}[i%2])
 	}
 	splits, finalizes := len(b.tokensLeft("split")), len(b.tokensLeft("finalize"))
 	for range 3 {
@@ -256,6 +257,26 @@ func TestFiftyKillsCostNothingThatWasStored(t *testing.T) {
 	b.witness(50, splits, finalizes)
 }
 
+// story is all that is known of a key that was asked once too often.
+func (b *bench) story(key pipeline.ReplyKey) string {
+	var lines []string
+	for _, e := range b.entries() {
+		if e.Key == key {
+			lines = append(lines, fmt.Sprintf("  %s %s by %s: %s", e.At, e.Event, e.Worker, e.Outcome))
+		}
+	}
+	reply := b.replies([]offline.Entry{{Key: key}})[key]
+	lines = append(lines, fmt.Sprintf("  stored %s by %s for %s %s", reply.At, reply.Worker, reply.Task, reply.Call))
+	history, err := pipeline.ReadHistory(context.Background(), b.system.Backend.Store, pipeline.Ref{Job: reply.Job, ID: reply.Task})
+	if err != nil {
+		return err.Error()
+	}
+	for _, r := range history.Records {
+		lines = append(lines, fmt.Sprintf("  generation %d claimed %s by %s at stage %d, ended %s by %s: %s", r.Generation, r.ClaimedAt, r.Worker, r.Stage, r.EndedAt, r.Ender, r.Failure))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // witness holds the ledger against what was stored when each process died.
 func (b *bench) witness(kills, splits, finalizes int) {
 	b.t.Helper()
@@ -274,7 +295,7 @@ func (b *bench) witness(kills, splits, finalizes int) {
 		lost += d.lost
 		for _, e := range entries[d.line:] {
 			if e.Event == offline.Begin && d.stored[e.Key] {
-				b.t.Errorf("key %s was stored when %s died and was asked again by %s", e.Key, d.worker, e.Worker)
+				b.t.Errorf("key %s was stored when %s died and was asked again by %s:\n%s", e.Key, d.worker, e.Worker, b.story(e.Key))
 			}
 		}
 	}

@@ -77,8 +77,10 @@ func (w *Worker) writeEnd(ctx context.Context, a *attempt, e pipeline.Ending, v 
 			return pipeline.Task{}, fmt.Errorf("write the cancellation of %s: %w", c.Ref, err)
 		}
 	}
+	reason := e.Failure
+	reason.Detail = "" // the record has it; the row stays small
 	write := pipeline.EndWrite{
-		Fence: c.Fence(), Verdict: v, EndedBy: c.ClaimID, Reason: e.Failure, Allowed: used,
+		Fence: c.Fence(), Verdict: v, EndedBy: c.ClaimID, Reason: reason, Allowed: used,
 		ReadyAt: now.Add(v.Wait), DueAt: v.DueAt(w.cfg.Policy, now),
 	}
 	var row pipeline.Task
