@@ -168,7 +168,13 @@ func (w *world) sound(id pipeline.JobID) {
 
 // start makes a worker process: worker and reaper over the backend, with around before all of its ports.
 func (w *world) start(name string, around pipelinetest.Around, edits ...func(*wiring.Config)) *process {
-	p := &process{w: w, done: make(chan struct{}), around: around}
+	return w.startWith(name, func(*process) pipelinetest.Around { return around }, edits...)
+}
+
+// startWith is start with an around that knows its process.
+func (w *world) startWith(name string, around func(p *process) pipelinetest.Around, edits ...func(*wiring.Config)) *process {
+	p := &process{w: w, done: make(chan struct{})}
+	p.around = around(p)
 	back := &wiring.Backend{
 		Store: pipelinetest.Wrap(w.back.Store, p.stand), Blobs: pipelinetest.WrapBlobs(w.back.Blobs, p.stand),
 		Queues: pipeline.Queues{
@@ -319,6 +325,13 @@ func (m *model) Complete(ctx context.Context, r pipeline.Request) (pipeline.Resp
 	return pipeline.Response{
 		Text: `{"score": 0.9}`, Stop: pipeline.StopEnd, Usage: pipeline.Usage{Input: r.InputTokens(), Output: 5},
 	}, nil
+}
+
+// lastAsked is when a call last started.
+func (m *model) lastAsked() pipeline.Instant {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last
 }
 
 func (m *model) count() (asked, keys, stored int) {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,9 +87,9 @@ func TestJob(t *testing.T) {
 		}
 	})
 	run("a cell that is refused: partial, it is named, and a redrive asks it and what depends on it alone", func(w *world) {
-		refuse := true
+		var allow atomic.Bool
 		w.model.react = func(_ int, r pipeline.Request) error {
-			if refuse && strings.Contains(r.Prompt, "Question 3.2") && strings.Contains(r.Shared, "Clause number 2.") {
+			if !allow.Load() && strings.Contains(r.Prompt, "Question 3.2") && strings.Contains(r.Shared, "Clause number 2.") {
 				return &pipeline.ModelError{Failure: pipeline.Fail(pipeline.Refused, "no")}
 			}
 			return nil
@@ -101,7 +102,7 @@ func TestJob(t *testing.T) {
 			w.Fatalf("got %+v missing, want the refused", r.Missing)
 		}
 		asked, _, _ := w.model.count()
-		refuse = false
+		allow.Store(true)
 		_, err := w.desk.Triage.Redrive(w.ctx, job.ID)
 		w.must(err)
 		w.ends(job.ID, time.Hour, pipeline.JobCompleted)
@@ -125,7 +126,7 @@ func TestJob(t *testing.T) {
 			}
 			paused := w.clock.Now()
 			time.Sleep(4 * time.Minute)
-			if last := w.model.last; last > paused.Add(2*time.Second) {
+			if last := w.model.lastAsked(); last > paused.Add(2*time.Second) {
 				w.Errorf("a call started %v after the pause", last.Sub(paused))
 			}
 			if w.job(job.ID).Status.Ended() {
@@ -162,8 +163,8 @@ func TestJob(t *testing.T) {
 		if r.Status != pipeline.JobPartial && r.Status != pipeline.JobFailed || !strings.Contains(fmt.Sprint(r.Missing), "deadline") {
 			w.Errorf("got %s, want partial or failed since the deadline", r.Status)
 		}
-		if w.model.last > next.Deadline.Add(2*time.Second) {
-			w.Errorf("a call started %v after the deadline", w.model.last.Sub(next.Deadline))
+		if w.model.lastAsked() > next.Deadline.Add(2*time.Second) {
+			w.Errorf("a call started %v after the deadline", w.model.lastAsked().Sub(next.Deadline))
 		}
 		w.sound(job.ID)
 	})
@@ -244,8 +245,8 @@ func TestCancel(t *testing.T) {
 			at := w.clock.Now()
 			w.ends(job.ID, time.Minute, pipeline.JobCancelled)
 			time.Sleep(10 * time.Minute)
-			if w.model.last > at.Add(2*time.Second) {
-				t.Errorf("cancelled after %v: a call started %v later", moment, w.model.last.Sub(at))
+			if w.model.lastAsked() > at.Add(2*time.Second) {
+				t.Errorf("cancelled after %v: a call started %v later", moment, w.model.lastAsked().Sub(at))
 			}
 			w.sound(job.ID)
 			cancelled(w, job.ID, moment)

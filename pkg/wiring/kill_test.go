@@ -13,20 +13,20 @@ import (
 )
 
 // at freezes a process at its kth port call: before it is made, or after it was made and before its answer comes.
-func at(p **process, k int64, after bool, n *atomic.Int64) pipelinetest.Around {
+func at(p *process, k int64, after bool, n *atomic.Int64) pipelinetest.Around {
 	return func(ctx context.Context, _ pipelinetest.Op, do func(context.Context) error) error {
 		if n.Add(1) != k {
 			return do(ctx)
 		}
 		if !after {
-			(*p).freeze()
-			if err := (*p).wait(); err != nil {
+			p.freeze()
+			if err := p.wait(); err != nil {
 				return err
 			}
 			return do(ctx)
 		}
 		err := do(ctx)
-		(*p).freeze()
+		p.freeze()
 		return err
 	}
 }
@@ -35,7 +35,7 @@ func at(p **process, k int64, after bool, n *atomic.Int64) pipelinetest.Around {
 func calls(t *testing.T) (n int64) {
 	in(t, func(w *world) {
 		var count atomic.Int64
-		w.start("first", at(new(*process), -1, false, &count))
+		w.start("first", at(nil, -1, false, &count))
 		job := w.submit(text(chunks))
 		w.ends(job.ID, time.Minute, pipeline.JobCompleted)
 		n = count.Load()
@@ -52,10 +52,7 @@ func TestKill(t *testing.T) {
 			name := fmt.Sprintf("call %d, after %v", k, after)
 			in(t, func(w *world) {
 				var count atomic.Int64
-				var p *process
-				p = w.start("first", func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
-					return at(&p, k, after, &count)(ctx, op, do)
-				})
+				w.startWith("first", func(p *process) pipelinetest.Around { return at(p, k, after, &count) })
 				job := w.submit(text(chunks))
 				time.Sleep(10 * time.Second)
 				w.start("second", nil)
@@ -82,10 +79,7 @@ func TestZombie(t *testing.T) {
 	for k := int64(1); k <= n; k += stride {
 		in(t, func(w *world) {
 			var count atomic.Int64
-			var p *process
-			p = w.start("first", func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
-				return at(&p, k, k%2 == 0, &count)(ctx, op, do)
-			})
+			p := w.startWith("first", func(p *process) pipelinetest.Around { return at(p, k, k%2 == 0, &count) })
 			job := w.submit(text(chunks))
 			w.start("second", nil, func(c *wiring.Config) { c.Claims, c.InFlight = 1, 1 })
 			time.Sleep(time.Duration(5+k%60) * time.Second)

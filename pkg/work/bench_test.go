@@ -75,6 +75,15 @@ func (b *bench) must(err error) {
 	}
 }
 
+// need is must for handlers: it ends their attempt.
+func (b *bench) need(err error) {
+	b.Helper()
+	if err != nil {
+		b.Error(err)
+		panic(err)
+	}
+}
+
 // job puts the job, or changes its status; edits change more.
 func (b *bench) job(status pipeline.JobStatus, edits ...func(*pipeline.Job)) {
 	b.Helper()

@@ -186,7 +186,7 @@ func TestRenewals(t *testing.T) {
 		b.rung(0)
 		finished := false
 		w := b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
-			b.must(a.MaySend(ctx))
+			b.need(a.MaySend(ctx))
 			finished = b.clock.Sleep(ctx, 15*time.Second) == nil
 			err := a.MaySend(ctx)
 			if !errors.Is(err, pipeline.ErrClaimLost) {

@@ -121,7 +121,7 @@ func TestGivingUp(t *testing.T) {
 		b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
 			n++
 			if n%2 == 0 {
-				b.must(a.Checkpoint(ctx, a.Claim().Accepted+1, []byte("{}")))
+				b.need(a.Checkpoint(ctx, a.Claim().Accepted+1, []byte("{}")))
 			}
 			if a.Claim().Accepted == 3 {
 				return pipeline.Ending{Outcome: pipeline.Succeeded}
@@ -275,10 +275,10 @@ func TestAttemptTime(t *testing.T) {
 		b.rung(0)
 		b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
 			_ = b.clock.Sleep(ctx, b.policy.RetryWait)
-			b.must(a.MaySend(ctx))
+			b.need(a.MaySend(ctx))
 			_ = b.clock.Sleep(ctx, b.policy.CallTimeout-time.Second)
 			a.Record(pipeline.Try{Call: "call"})
-			b.must(a.MaySend(ctx))
+			b.need(a.MaySend(ctx))
 			return succeeds(ctx, a)
 		}))
 		b.sweeping(140 * time.Second)
@@ -476,7 +476,7 @@ func TestJournal(t *testing.T) {
 		b.rung(0, lots)
 		b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
 			for n := range 700 {
-				b.must(a.MaySend(ctx))
+				b.need(a.MaySend(ctx))
 				try := pipeline.Try{Call: "call", Number: n, Cost: 3, Usage: pipeline.Usage{Input: 2, Output: 1}}
 				if n%10 == 0 {
 					try.Failure = pipeline.Fail(pipeline.Malformed, "%s", strings.Repeat("é", 400))

@@ -125,7 +125,7 @@ func TestMaySend(t *testing.T) {
 			n := int(after) + 10
 			row := b.rung(n, lots, func(r *pipeline.Task) { r.Stages = 3 })
 			w := b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
-				b.must(a.Checkpoint(ctx, 1, []byte("{}")))
+				b.need(a.Checkpoint(ctx, 1, []byte("{}")))
 				return s.Handle(ctx, a)
 			}))
 			b.pass(2*time.Second + after*time.Millisecond)
@@ -231,7 +231,7 @@ func TestBlocks(t *testing.T) {
 		sent, most := 0, 0
 		b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
 			for range 17 {
-				b.must(a.MaySend(ctx))
+				b.need(a.MaySend(ctx))
 				sent++
 				allowed := b.read(chunk0).Allowed
 				if most = max(most, allowed); sent > allowed {
@@ -282,7 +282,7 @@ func TestBlocks(t *testing.T) {
 		b.rung(0, func(r *pipeline.Task) { r.MaxTries = 5 })
 		b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
 			for range 50 {
-				b.must(a.MaySend(ctx))
+				b.need(a.MaySend(ctx))
 				a.Unsent()
 				a.Record(pipeline.Try{Call: "call", Failure: pipeline.Fail(pipeline.Throttled, "slow down")})
 			}
