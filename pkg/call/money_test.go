@@ -33,7 +33,10 @@ func TestPurse(t *testing.T) {
 		a := newAttempt(1)
 		var open pipeline.Budget
 		b.model.react = func(string, int) reaction {
-			open = b.budget()
+			now := b.budget()
+			b.model.mu.Lock()
+			defer b.model.mu.Unlock()
+			open = now
 			return reaction{text: "ok", usage: pipeline.Usage{Input: 10, Output: 5}}
 		}
 		b.askAs(a, "q1", "q2", "q3")
