@@ -161,9 +161,9 @@ func (a *app) loadPolicy() (pipeline.Policy, error) {
 	return p, nil
 }
 
-// backend opens the embedded store.
-func (a *app) backend() (*wiring.Backend, error) {
-	b, err := wiring.OpenEmbedded(a.ctx, wiring.Embedded{Dir: a.Store, FullSync: a.FullSync, MaxPages: a.MaxPages}, a.policy)
+// backend opens the embedded store; worker is who receives, if the command does.
+func (a *app) backend(worker string) (*wiring.Backend, error) {
+	b, err := wiring.OpenEmbedded(a.ctx, wiring.Embedded{Dir: a.Store, Owner: worker, FullSync: a.FullSync, MaxPages: a.MaxPages}, a.policy)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ var between = struct {
 
 // system opens the store and the steps over it, for commands that do not work themselves.
 func (a *app) system() (*wiring.System, func(), error) {
-	b, err := a.backend()
+	b, err := a.backend("")
 	if err != nil {
 		return nil, nil, err
 	}

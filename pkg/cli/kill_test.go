@@ -135,10 +135,11 @@ func (b *bench) died(name string, exit error) {
 		return
 	}
 	entries := b.entries()
-	d := death{worker: name, line: len(entries), stored: map[pipeline.ReplyKey]bool{}}
+	d := death{worker: name, stored: map[pipeline.ReplyKey]bool{}}
 	for key := range b.replies(entries) {
 		d.stored[key] = true
 	}
+	d.line = len(b.entries()) // read last: what is asked from here on was not stored when the replies were read
 	for _, e := range entries {
 		if e.Event == offline.Begin && e.Worker == name && !d.stored[e.Key] {
 			d.lost++

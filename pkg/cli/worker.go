@@ -42,7 +42,7 @@ func (c *workerCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	b, err := a.backend()
+	b, err := a.backend(name)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ func (r *Reaper) Expire(ctx context.Context, row pipeline.Task) (pipeline.Task, 
 	return r.expire(ctx, row, "")
 }
 
-// Exited expires, at once, every claim of a worker of this machine whose exit the caller has waited for. It returns
-// how many there were.
+// Exited expires, at once, every claim of a worker of this machine whose exit the caller has waited for, and releases
+// the deliveries it died with. It returns how many claims there were.
 func (r *Reaper) Exited(ctx context.Context, worker string) (int, error) {
 	horizon := r.cfg.Clock.Now().Add(r.cfg.Policy.JobDeadline)
 	n := 0
@@ -41,6 +41,9 @@ func (r *Reaper) Exited(ctx context.Context, worker string) (int, error) {
 				break
 			}
 		}
+	}
+	if r.cfg.Release != nil {
+		errs = append(errs, r.cfg.Release(ctx, worker))
 	}
 	return n, errors.Join(errs...)
 }

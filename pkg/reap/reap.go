@@ -45,6 +45,9 @@ type Config struct {
 	Skew    func() time.Duration // of this process's clock against the store's; nil = the same clock
 	Budget  time.Duration        // of one sweep; it goes on next time where it stopped
 	Observe func(row pipeline.Task, did string)
+	// Release makes visible the deliveries that an exited worker of this machine took and did nothing with; nil where
+	// nobody can tell: then the row is rung again at its time.
+	Release func(ctx context.Context, worker string) error
 }
 
 // Reaper sweeps. Several may sweep at once: each row's move is one conditional write.

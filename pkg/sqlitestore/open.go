@@ -28,6 +28,7 @@ type Config struct {
 	FullSync bool                    // survive a power cut, not only kill -9: every commit waits for the disk
 	MaxPages int                     // the most pages of 4 KB that the file may have; 0 = as many as the disk holds
 	BusyWait time.Duration           // how long to wait for other processes before ErrBusy; 0 = 5 s
+	Owner    string                  // who receives, for Release; "" = nobody who can be asked for
 	Now      func() pipeline.Instant // the clock of the queues; nil = this machine's
 }
 

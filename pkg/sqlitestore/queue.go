@@ -158,8 +158,8 @@ func (q *Queue) take(tx *tx, limit int, now pipeline.Instant) (got []pipeline.De
 		return nil
 	}, visible, sql.Named("queue", q.name), sql.Named("now", now), sql.Named("limit", limit))
 	for i := 0; err == nil && i < len(ids); i++ {
-		_, err = tx.exec(`UPDATE messages SET visible_at = ?, receives = ?, receipt = ?, received_at = ? WHERE id = ?`,
-			now.Add(q.visibility), got[i].Receives, got[i].Receipt, now, ids[i])
+		_, err = tx.exec(`UPDATE messages SET visible_at = ?, receives = ?, receipt = ?, received_at = ?, receiver = ? WHERE id = ?`,
+			now.Add(q.visibility), got[i].Receives, got[i].Receipt, now, q.store.cfg.Owner, ids[i])
 	}
 	return got, err
 }
@@ -195,7 +195,7 @@ func (q *Queue) Delete(ctx context.Context, deliveries []pipeline.Delivery) (fai
 }
 
 const delay = `UPDATE messages
-SET visible_at = MIN(:visible, received_at + :longest)
+SET visible_at = MIN(:visible, received_at + :longest), receiver = ''
 WHERE id = :id
 	AND receipt = :receipt
 	AND visible_at > :now`
@@ -211,6 +211,24 @@ func (q *Queue) Delay(ctx context.Context, d pipeline.Delivery, after time.Durat
 	})
 	q.store.bell.ring()
 	return q.named("delay", err)
+}
+
+const release = `UPDATE messages
+SET visible_at = :now
+WHERE receiver = :owner
+	AND receiver <> ''
+	AND visible_at > :now`
+
+// Release makes visible, in all queues, the deliveries that an owner took and did nothing with: it is a process that
+// has exited, and the caller has waited for that.
+func (s *Store) Release(ctx context.Context, owner string) error {
+	now := s.cfg.Now()
+	err := s.write(ctx, func(tx *tx) error {
+		_, err := tx.exec(release, sql.Named("now", now), sql.Named("owner", owner))
+		return err
+	})
+	s.bell.ring()
+	return named("release the deliveries of "+owner, err)
 }
 
 // Depth is how many messages are visible and how many in flight.

@@ -59,7 +59,7 @@ var schema = []string{
 	`CREATE TABLE messages (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	queue TEXT NOT NULL, body TEXT NOT NULL, sent_at INTEGER NOT NULL, visible_at INTEGER NOT NULL,
-	receives INTEGER NOT NULL DEFAULT 0, receipt TEXT, received_at INTEGER
+	receives INTEGER NOT NULL DEFAULT 0, receipt TEXT, received_at INTEGER, receiver TEXT
 )`,
 	`CREATE INDEX messages_visible ON messages (queue, visible_at, id)`,
 	`CREATE TABLE dead_letters (id INTEGER PRIMARY KEY AUTOINCREMENT, queue TEXT NOT NULL, body TEXT NOT NULL)`,

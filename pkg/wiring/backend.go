@@ -17,12 +17,15 @@ type Backend struct {
 	Store  pipeline.Store
 	Blobs  pipeline.Blobs
 	Queues pipeline.Queues
-	Close  func() error
+	// Release makes visible the deliveries of a worker of this machine that has exited; nil where a backend cannot tell.
+	Release func(ctx context.Context, worker string) error
+	Close   func() error
 }
 
 // Embedded is how the embedded backend is opened.
 type Embedded struct {
 	Dir      string
+	Owner    string // the process's worker, if it is one
 	FullSync bool
 	MaxPages int
 }
@@ -35,7 +38,7 @@ const (
 
 // OpenEmbedded opens the backend in a folder: one SQLite file that several processes share, and blobs beside it.
 func OpenEmbedded(ctx context.Context, e Embedded, p pipeline.Policy) (*Backend, error) {
-	store, err := sqlitestore.Open(ctx, e.Dir, sqlitestore.Config{FullSync: e.FullSync, MaxPages: e.MaxPages})
+	store, err := sqlitestore.Open(ctx, e.Dir, sqlitestore.Config{Owner: e.Owner, FullSync: e.FullSync, MaxPages: e.MaxPages})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +48,8 @@ func OpenEmbedded(ctx context.Context, e Embedded, p pipeline.Policy) (*Backend,
 			Control: store.Queue(controlQueue, p.Visibility(), p.MaxReceives),
 			Work:    store.Queue(workQueue, p.Visibility(), p.MaxReceives),
 		},
-		Close: store.CloseFile,
+		Release: store.Release,
+		Close:   store.CloseFile,
 	}, nil
 }
 
