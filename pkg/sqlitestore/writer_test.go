@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,12 +23,14 @@ func hold(t *testing.T, s *Store) (release func()) {
 		})
 	}()
 	<-held
-	return func() {
+	release = sync.OnceFunc(func() {
 		close(released)
 		if err := <-done; err != nil {
 			t.Errorf("the call that held the writer: %v", err)
 		}
-	}
+	})
+	t.Cleanup(release) // or the store could not be closed
+	return release
 }
 
 // hand gives a call to the writer as one that waits, and returns where its answer comes. The writer must be held.
@@ -236,14 +239,37 @@ func TestBusy(t *testing.T) {
 	dir := t.TempDir()
 	other := openTest(t, dir, Config{})
 	s := openTest(t, dir, Config{BusyWait: 20 * time.Millisecond})
-	var busy error // what a held lock answers
+	release := hold(t, other)
+	busy := beginOn(t, s) // what a held lock answers
+	release()
+
+	t.Run("a lock is not waited for for ever", func(t *testing.T) {
+		tries := 0
+		err := s.patiently(ctx, func() error {
+			if tries++; tries > 2000 {
+				return errors.New("it was tried for ever")
+			}
+			return busy
+		})
+		if !isBusy(err) || tries < 2 {
+			t.Errorf("got %v after %d tries, want the busy error after some", err, tries)
+		}
+	})
+
+	t.Run("who waits for a lock may leave", func(t *testing.T) {
+		leaving, leave := context.WithCancelCause(ctx)
+		leave(pipeline.ErrDraining)
+		if err := s.patiently(leaving, func() error { return busy }); !errors.Is(err, pipeline.ErrDraining) {
+			t.Errorf("got %v, want the cause", err)
+		}
+	})
 
 	t.Run("a lock that is held too long is ErrBusy, and nothing is written", func(t *testing.T) {
 		release := hold(t, other)
-		_, busy = s.PutReply(ctx, pipeline.Reply{Key: "a"})
+		_, err := s.PutReply(ctx, pipeline.Reply{Key: "a"})
 		release()
-		if !errors.Is(busy, pipeline.ErrBusy) {
-			t.Errorf("got %v, want ErrBusy", busy)
+		if !errors.Is(err, pipeline.ErrBusy) {
+			t.Errorf("got %v, want ErrBusy", err)
 		}
 		if hasReply(t, s, "a") {
 			t.Error("it was written")
@@ -270,4 +296,21 @@ func TestBusy(t *testing.T) {
 			t.Errorf("got %v after %d tries, want the fourth to succeed", err, tries)
 		}
 	})
+}
+
+// beginOn asks for the write lock beside the store's writer and returns what SQLite answers.
+func beginOn(t *testing.T, s *Store) error {
+	t.Helper()
+	conn, err := s.reads.Conn(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err = conn.ExecContext(context.Background(), `PRAGMA query_only = 0`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = conn.ExecContext(context.Background(), `BEGIN IMMEDIATE`); !isBusy(err) {
+		t.Fatalf("got %v, want the lock to be held", err)
+	}
+	return err
 }
