@@ -40,6 +40,9 @@
 //	end          close a claim with an outcome
 //	close        end a row that nobody holds (exhausted, cancelled, past the deadline)
 //	delivery     arrival of a message; receives is how often
+//	release      make the deliveries of an exited worker visible at once
+//	door         what a task passes before it is received: breaker closed, a slot free
+//	purse        what one attempt has reserved for one stage
 //	ring         send the message that says "look at this row"
 //	abandoned    the task gave up, with every reason
 //	dead letter  a message in a dead-letter queue
