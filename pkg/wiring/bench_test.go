@@ -139,7 +139,7 @@ func (w *world) result(id pipeline.JobID) pipeline.Result {
 // no more spent or sent than was planned.
 func (w *world) complete(id pipeline.JobID, chunks int) pipeline.Result {
 	w.Helper()
-	time.Sleep(2 * time.Minute) // a finalize whose worker died after it had ended the job is expired
+	time.Sleep(time.Hour) // a finalize whose worker died after it had ended the job is expired, or closed when it is due
 	r := w.result(id)
 	cells := chunks * 6
 	if r.Counts.Cells != cells || r.Counts.Answered != cells || len(r.Missing) != 0 {
