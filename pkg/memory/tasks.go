@@ -225,7 +225,7 @@ func (s *Store) Redrive(ctx context.Context, w pipeline.RedriveWrite) (pipeline.
 func redrivable(row, seen pipeline.Task) bool {
 	return row.Status == seen.Status &&
 		row.Generation == seen.Generation &&
-		(row.Status == pipeline.TaskAbandoned || row.Status == pipeline.TaskDone)
+		row.Status.Ended()
 }
 
 func reopen(row *pipeline.Task, w pipeline.RedriveWrite) {

@@ -70,9 +70,10 @@ type Tasks interface {
 	// End: the claim is mine; allowed may fall, never rise. Sets status, attempts, deferrals, losses, allowed, ready_at,
 	// due_at, ended_by, reason.
 	End(ctx context.Context, w EndWrite) (Task, error)
-	// Redrive is a transaction: the task is still as seen (abandoned, or done with failed cells; same generation) and
-	// so is the job (status, epoch). ErrFenced if not, ErrConflict to try again. Sets pending, generation + 1; attempts,
-	// deferrals, losses and rings 0; accepted and its bodies, max_tries; ready and due now; not buried.
+	// Redrive is a transaction: the task is still as seen and has ended (abandoned, done with failed cells, stopped by
+	// the ceiling or the deadline), and the job is as seen (status, epoch). ErrFenced if not, ErrConflict to try again.
+	// Sets pending, generation + 1; attempts, deferrals, losses and rings 0; accepted and its bodies, max_tries; ready
+	// and due now; not buried.
 	Redrive(ctx context.Context, w RedriveWrite) (Task, Job, error)
 }
 

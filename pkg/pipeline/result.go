@@ -22,6 +22,7 @@ type Counts struct {
 	Cells    int `json:"cells"`
 	Answered int `json:"answered"`
 	Reused   int `json:"reused"` // of Answered: by replies that other jobs had paid for
+	Asked    int `json:"asked"`  // replies that this job got itself; several cells may share one
 	Failed   int `json:"failed"`
 	Gated    int `json:"gated"`
 	NotAsked int `json:"not_asked"`
@@ -64,4 +65,10 @@ type Plan struct {
 	Ceiling   Money     `json:"ceiling"`
 	FailShare float64   `json:"fail_share"` // measured or assumed share of tries that fail
 	Model     ModelInfo `json:"model"`
+}
+
+// PerCell is what a cell's dearest try costs on average, rounded up.
+func (p Plan) PerCell() Money {
+	cells := Money(max(1, p.Cells))
+	return (p.Dearest + cells - 1) / cells
 }

@@ -11,7 +11,7 @@ var redrivePromises = []promise{
 	{"a redrive reopens task and job, both or neither", redriveReopens},
 	{"a redrive of a done task keeps the stages before", redriveKeepsStages},
 	{"a redrive is refused when the task or the job moved", redriveRefused},
-	{"a redrive is refused for what neither was given up nor is done", redriveOnlyEnded},
+	{"a redrive is refused for what has not ended", redriveOnlyEnded},
 	{"cancel and redrive meet on the job's epoch and status, and the first wins", cancelMeetsRedrive},
 	{"a redrive whose answer was lost does not land twice", lostRedrive},
 }
@@ -113,7 +113,17 @@ func redriveRefused(t *testing.T, h Harness) {
 
 func redriveOnlyEnded(t *testing.T, h Harness) {
 	b := newBench(t, h)
-	for _, s := range []pipeline.TaskStatus{pipeline.TaskPending, pipeline.TaskClaimed, pipeline.TaskParked, pipeline.TaskCancelled} {
+	b.run("but what the ceiling or the deadline stopped has", func(b *bench) {
+		w := partial(b)
+		w.Task = NewRow(b.job, pipeline.WorkTask(2), status(pipeline.TaskCancelled))
+		b.put(w.Task)
+		row, _, err := h.Store.Redrive(b.ctx, w)
+		b.must(err)
+		if row.Status != pipeline.TaskPending {
+			b.Errorf("got %s, want pending", row.Status)
+		}
+	})
+	for _, s := range []pipeline.TaskStatus{pipeline.TaskPending, pipeline.TaskClaimed, pipeline.TaskParked} {
 		b.run(string(s), func(b *bench) {
 			w := partial(b)
 			w.Task = NewRow(b.job, pipeline.WorkTask(2), status(s))

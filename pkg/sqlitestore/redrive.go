@@ -22,7 +22,7 @@ SET status = 'pending',
 	due_at = :now,
 	buried = 0
 WHERE job = :job AND task = :task
-	AND status IN ('abandoned', 'done')
+	AND status IN ('abandoned', 'done', 'cancelled')
 	AND status = :status
 	AND COALESCE(generation, 0) = :generation`
 

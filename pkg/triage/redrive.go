@@ -51,7 +51,7 @@ func (t *Triage) Preview(ctx context.Context, id pipeline.JobID, tasks ...pipeli
 }
 
 // Redrive gives tasks attempts back and reopens their job, each in a transaction of its own: the tasks named, or all
-// that are abandoned or have cells without an answer. Each task's cap of tries, and the job's ceiling, are raised by
+// that have cells without an answer: abandoned, stopped by the ceiling or the deadline, done with failed cells. Each task's cap of tries, and the job's ceiling, are raised by
 // what Preview shows.
 func (t *Triage) Redrive(ctx context.Context, id pipeline.JobID, tasks ...pipeline.TaskID) (Redriven, error) {
 	return t.each(ctx, id, tasks, t.redrive)
@@ -96,7 +96,7 @@ func nothing(out Redriven) string {
 	if len(out.Skipped) > 0 {
 		return fmt.Sprintf("%s: %s", out.Skipped[0].Task, out.Skipped[0].Why)
 	}
-	return "no task is abandoned or has cells without an answer"
+	return "every cell has its answer"
 }
 
 // candidates is the tasks named, or the work of every chunk.
@@ -153,7 +153,7 @@ func (t *Triage) offer(ctx context.Context, job pipeline.Job, row pipeline.Task)
 		return part, fmt.Errorf("%w: a split is not: submit the document again, its stored replies are kept", ErrRefused)
 	case row.ID.Kind() != pipeline.TaskWork:
 		return part, fmt.Errorf("%w: a %s is not", ErrRefused, row.ID.Kind())
-	case row.Status != pipeline.TaskAbandoned && row.Status != pipeline.TaskDone:
+	case !row.Status.Ended():
 		return part, fmt.Errorf("%w: it is %s", ErrRefused, row.Status)
 	}
 	for stage := 1; stage <= row.Accepted; stage++ {
@@ -193,7 +193,7 @@ func (t *Triage) price(ctx context.Context, job pipeline.Job, part *RedrivenTask
 		return fmt.Errorf("read the plan: %w", err)
 	}
 	plan, err := pipeline.Decode[pipeline.Plan](body, pipeline.PlanKey)
-	part.Cost = t.cfg.Policy.WorstCase(pipeline.Money(part.Calls) * plan.Largest)
+	part.Cost = t.cfg.Policy.WorstCase(pipeline.Money(part.Calls) * plan.PerCell())
 	return err
 }
 

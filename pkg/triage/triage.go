@@ -6,9 +6,11 @@
 package triage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"holdfast/pkg/pipeline"
 )
@@ -121,6 +123,9 @@ func (s *TaskStory) tell(h pipeline.History) {
 	for _, j := range h.Journals {
 		a := at(j.Generation, j.Worker)
 		a.Tries = append(a.Tries, j.Tries...)
+	}
+	for i := range s.Attempts {
+		slices.SortStableFunc(s.Attempts[i].Tries, func(a, b pipeline.Try) int { return cmp.Compare(a.At, b.At) })
 	}
 	if s.Task.Status == pipeline.TaskClaimed {
 		a := at(s.Task.Generation, s.Task.ClaimedBy)

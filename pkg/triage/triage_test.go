@@ -60,7 +60,7 @@ func newBench(t *testing.T) *bench {
 	m := pipeline.Manifest{Chunks: []pipeline.Chunk{{Index: 0}, {Index: 1}, {Index: 2, Heading: "12. Liability"}}}
 	_, err = b.store.PutItemOnce(t.Context(), jobID, pipeline.ManifestKey, m.Encode())
 	b.must(err)
-	_, err = b.store.PutItemOnce(t.Context(), jobID, pipeline.PlanKey, pipeline.Encode(pipeline.Plan{Largest: 1000}))
+	_, err = b.store.PutItemOnce(t.Context(), jobID, pipeline.PlanKey, pipeline.Encode(pipeline.Plan{Dearest: 1000, Cells: 1}))
 	b.must(err)
 	b.must(b.store.OpenBudget(t.Context(), jobID, 1_000_000))
 	b.row(0, "done", 2, 0)
