@@ -63,16 +63,14 @@ func WhyRefused(row *Task, w ClaimWrite) Refusal {
 		return RefusedEarly
 	case row.Attempts >= w.MaxAttempts:
 		return RefusedExhausted
-	case row.Losses >= lossesForgiven && !w.Alone:
+	case row.Losses >= AloneLosses && !w.Alone:
 		return RefusedAlone
 	}
 	return RefusedMoved
 }
 
-// NeedsAlone says that the row was lost so often since its last accepted stage that it may be what kills workers.
-func (t Task) NeedsAlone() bool { return t.Losses >= lossesForgiven }
-
-// AloneLosses is from how many losses on a row is claimed only by a worker without other claims.
+// AloneLosses is from how many losses since its last accepted stage on a row is claimed only by a worker without other
+// claims: it may be what kills workers.
 const AloneLosses = lossesForgiven
 
 // Landed says that the claim w is the one the row holds, although its answer was lost. since is how long ago the

@@ -50,14 +50,6 @@ func TestWhyRefused(t *testing.T) {
 	})
 }
 
-func TestNeedsAlone(t *testing.T) {
-	for losses, want := range []bool{false, false, true, true} {
-		if got := (Task{Losses: losses}).NeedsAlone(); got != want {
-			t.Errorf("%d losses: got %v, want %v", losses, got, want)
-		}
-	}
-}
-
 func TestLanded(t *testing.T) {
 	p := DefaultPolicy()
 	w := ClaimWrite{ClaimID: "mine"}

@@ -98,10 +98,10 @@ type PromptData struct {
 	Replies map[string]string // JSON text by call id, of Uses; a call without an answer is missing
 }
 
-// Encode is the definition as it is stored, and Key its blob key: a hash of all of it.
-func (d Definition) Encode() []byte { return encode(d) }
+// Encode is the definition as it is stored under Key.
+func (d Definition) Encode() []byte { return Encode(d) }
 
-// Key is the definition's blob key and fingerprint.
+// Key is the definition's blob key and fingerprint: a hash of all of it.
 func (d Definition) Key() string {
 	sum := sha256.Sum256(d.Encode())
 	return "definition/" + d.Name + "-" + hex.EncodeToString(sum[:8]) + ".json"
@@ -133,11 +133,7 @@ func (d Definition) Find(id string) (call Call, stage int, ok bool) {
 
 // DecodeDefinition reads what Encode wrote.
 func DecodeDefinition(body []byte) (Definition, error) {
-	var d Definition
-	if err := json.Unmarshal(body, &d); err != nil {
-		return Definition{}, fmt.Errorf("decode definition: %w", err)
-	}
-	return d, nil
+	return Decode[Definition](body, "definition")
 }
 
 // Validate checks what the engine relies on. Each error names the field.
@@ -165,6 +161,14 @@ func (d Definition) Validate() error {
 	if d.Calls() == 0 {
 		bad("stages: there must be at least one call")
 	}
+	errs = append(errs, d.validateCalls()...)
+	return errors.Join(errs...)
+}
+
+// validateCalls checks each call, and that it names only what there is: prompts, schemas, categories, earlier calls.
+func (d Definition) validateCalls() []error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	categories, analysts := map[string]bool{}, map[string]bool{}
 	for _, c := range d.Categories {
 		categories[c.ID] = true
@@ -217,5 +221,5 @@ func (d Definition) Validate() error {
 			bad("category %s: absence: %q is no severity (one of %s)", c.ID, c.Absence.Severity, severityNames())
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }

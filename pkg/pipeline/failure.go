@@ -9,7 +9,7 @@ import (
 // Kind says what kind of failure it was; the kind decides what happens next.
 type Kind string
 
-// The kinds. What each does is in its methods below; the table in the README is made from them.
+// The kinds. What each does is in its methods below; the table in the README says the same for people.
 const (
 	Throttled   Kind = "throttled"   // the model asks us to slow down
 	Quota       Kind = "quota"       // a daily quota or the balance is used up

@@ -8,12 +8,6 @@ import (
 	"strings"
 )
 
-// Items of a job that Submit and Start write.
-const (
-	ModelKey = "model" // the ModelInfo that the job is priced with
-	PlanKey  = "plan"  // the Plan that was shown and is enforced
-)
-
 // History is what is left of a task's attempts.
 type History struct {
 	Records  []Record  // every one, in order of generation

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -56,12 +55,3 @@ type Price struct {
 
 // Of is the price of a number of tokens.
 func (p Price) Of(input, output int) Money { return p.Input*Money(input) + p.Output*Money(output) }
-
-// encode is for values that always encode.
-func encode(v any) []byte {
-	body, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("encode %T: %v", v, err)) // only a type of ours that cannot be encoded gets here
-	}
-	return body
-}

@@ -85,24 +85,3 @@ func NewJobID(tenant, source, fingerprint, model string, run int) JobID {
 	sum := sha256.Sum256([]byte(strings.Join([]string{tenant, source, fingerprint, model}, "\x00")))
 	return JobID(fmt.Sprintf("%s-%d", hex.EncodeToString(sum[:5]), run))
 }
-
-// Manifest is what the split found: the chunks, by offset, and what they were cut from. The first one stored counts.
-type Manifest struct {
-	Chunks      []Chunk `json:"chunks"`
-	Document    string  `json:"document"`         // sha256 of the text
-	Splitter    string  `json:"splitter"`         // name@version
-	Fingerprint string  `json:"fingerprint"`      // of document, splitter and definition
-	Calls       int     `json:"calls"`            // calls per chunk
-	InputTokens int     `json:"input_tokens"`     // estimated, of all first asks
-	Closed      bool    `json:"closed,omitempty"` // put by whoever closed a split that was not done: n = 0
-}
-
-// Chunk is a part of the text. All offsets are bytes into the stored text; cores tile it exactly.
-type Chunk struct {
-	Index   int    `json:"i"`
-	Context int    `json:"c"` // [Context, Start) is shown before the core and belongs to the chunk before
-	Start   int    `json:"s"`
-	End     int    `json:"e"`
-	Tokens  int    `json:"t"` // estimated, of core and context
-	Heading string `json:"h,omitempty"`
-}

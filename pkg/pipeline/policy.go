@@ -16,6 +16,13 @@ type Policy struct {
 	MaxReasks   int           `json:"max_reasks"`   // of a malformed answer, within MaxTries
 	CallTimeout time.Duration `json:"call_timeout"` // of one try
 
+	// The model's door, shared by all workers.
+	BreakerWindow time.Duration `json:"breaker_window"` // strikes of two tasks within it open the breaker
+	BreakerOpen   time.Duration `json:"breaker_open"`   // how long it stays open when the failure states no time
+	ThrottlePause time.Duration `json:"throttle_pause"` // of everybody, after a throttle that states no time
+	LimiterBurst  time.Duration `json:"limiter_burst"`  // how far the limiter's line may lie in the past
+	LimiterAhead  time.Duration `json:"limiter_ahead"`  // how far in the future a try may be booked
+
 	// Tier two: one task.
 	MaxAttempts     int           `json:"max_attempts"`     // per stage
 	AttemptBackoff  time.Duration `json:"attempt_backoff"`  // after the first failed attempt; doubles
@@ -51,6 +58,12 @@ func DefaultPolicy() Policy {
 		RetryWait:   30 * time.Second,
 		MaxReasks:   2,
 		CallTimeout: 100 * time.Second,
+
+		BreakerWindow: time.Minute,
+		BreakerOpen:   30 * time.Second,
+		ThrottlePause: 2 * time.Second,
+		LimiterBurst:  10 * time.Second,
+		LimiterAhead:  20 * time.Second,
 
 		MaxAttempts:     3,
 		AttemptBackoff:  30 * time.Second,
@@ -110,12 +123,17 @@ func (p Policy) Validate() error {
 	positive("max_skew", p.MaxSkew)
 	positive("job_poll", p.JobPoll)
 	positive("call_timeout", p.CallTimeout)
+	positive("breaker_open", p.BreakerOpen)
+	positive("throttle_pause", p.ThrottlePause)
+	positive("limiter_burst", p.LimiterBurst)
 	less(p.MaxSkew, "max_skew", p.ClaimTTL-p.RenewEvery, "claim_ttl - renew_every", "a renewal must land before a reaper with a skewed clock may expire the claim")
 	less(p.JobPoll, "job_poll", p.JobFresh, "job_fresh", "a reading must be fresh until the next one")
 	less(p.JobFresh, "job_fresh", 2*time.Second, "2s", "no call may start later than 2 s after a cancel")
 	less(p.CallTimeout, "call_timeout", p.StallTimeout, "stall_timeout", "a slow call is not a stalled attempt")
 	less(p.StallTimeout, "stall_timeout", p.AttemptTimeout, "attempt_timeout", "a stall is noticed before the attempt's time is over")
 	less(p.CallTimeout+p.RetryWait, "call_timeout + retry_wait", p.AttemptTimeout, "attempt_timeout", "a call must be able to finish in one attempt")
+	less(p.BreakerOpen, "breaker_open", p.BreakerWindow, "breaker_window", "the tasks that probe when it closes must still count as striking together")
+	less(p.LimiterAhead, "limiter_ahead", p.StallTimeout, "stall_timeout", "a try that waits for its turn is not a stalled attempt")
 	less(p.DeferralBackoff-1, "deferral_backoff", p.DeferralLimit, "deferral_limit", "the waits grow")
 	less(p.RingDelay-1, "ring_delay", p.RingLimit, "ring_limit", "the waits grow")
 	less(p.JobDeadline, "job_deadline", p.DeadLetterRetention, "dead_letter_retention", "a dead letter must outlive its job")

@@ -15,7 +15,6 @@ type Record struct {
 	Previous   string       `json:"previous,omitempty"` // ended_by of the row when this attempt was claimed
 	Worker     string       `json:"worker"`
 	Stage      int          `json:"stage"`
-	StageName  string       `json:"stage_name,omitempty"`
 	ClaimedAt  Instant      `json:"claimed_at"`
 	EndedAt    Instant      `json:"ended_at"`
 	Outcome    Outcome      `json:"outcome"`
@@ -88,7 +87,9 @@ type Cancellation struct {
 
 // Keys of the items beside a job's rows. Digits are padded so that order is order in time.
 const (
-	ManifestKey    = "manifest"
+	ModelKey       = "model"    // the ModelInfo that the job is priced with
+	PlanKey        = "plan"     // the Plan that was shown and is enforced
+	ManifestKey    = "manifest" // the Manifest that the split found
 	recordInfix    = "#attempt#"
 	cancelledInfix = "#cancelled"
 )
@@ -125,8 +126,14 @@ func DocumentKey(hash string) string { return "document/" + hash + ".txt" }
 // SourceKey is the blob key of what was submitted, by the hash of its bytes.
 func SourceKey(hash string) string { return "source/" + hash }
 
-// Encode is the value as an item's body or a message's: JSON.
-func Encode(v any) []byte { return encode(v) }
+// Encode is the value as an item's body or a message's: JSON. It is for values that always encode.
+func Encode(v any) []byte {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err)) // only a type of ours that cannot be encoded gets here
+	}
+	return body
+}
 
 // Decode reads what Encode wrote; what says which item it was.
 func Decode[T any](body []byte, what string) (T, error) {

@@ -2,15 +2,20 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
 
-// replyRounds bounds how often keys that a batch read did not process are read again.
-const replyRounds = 6
+// replyRounds bounds how often keys that a batch read did not process are read again, each time after replyPause.
+const (
+	replyRounds = 6
+	replyPause  = 50 * time.Millisecond
+)
 
 // ReadReplies reads any number of keys, in batches, and fetches the texts that were too large for an item. Keys that
-// are not stored are absent; so is one whose text has gone.
+// are not stored are absent; so is one whose text has gone. A text that cannot be read now is an error: taken for one
+// that has gone, it would be paid for again.
 func ReadReplies(ctx context.Context, replies Replies, blobs Blobs, clock Clock, keys []ReplyKey) (map[ReplyKey]Reply, error) {
 	all := make(map[ReplyKey]Reply, len(keys))
 	waiting := distinct(keys)
@@ -26,8 +31,11 @@ func ReadReplies(ctx context.Context, replies Replies, blobs Blobs, clock Clock,
 		for key, reply := range found {
 			if reply.Blob != "" {
 				body, err := blobs.Blob(ctx, reply.Blob)
+				if errors.Is(err, ErrNotFound) {
+					continue // to be asked again
+				}
 				if err != nil {
-					continue // to be asked again: the body has gone
+					return nil, fmt.Errorf("read the text of reply %s: %w", key, err)
 				}
 				reply.Text = string(body)
 			}
@@ -35,7 +43,7 @@ func ReadReplies(ctx context.Context, replies Replies, blobs Blobs, clock Clock,
 		}
 		waiting = append(waiting[n:], unprocessed...)
 		if len(unprocessed) > 0 {
-			if err := clock.Sleep(ctx, 50*time.Millisecond); err != nil {
+			if err := clock.Sleep(ctx, replyPause); err != nil {
 				return nil, err
 			}
 		}
