@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/pipelinetest"
 )
 
 func TestAnswers(t *testing.T) {
@@ -175,6 +176,23 @@ func TestSameKey(t *testing.T) {
 		}
 		b.sent(1)
 	}, script(reaction{text: "ok", takes: time.Second}), func(b *bench) { b.cfg.InFlight = 1 })
+	in(t, "the first was answered, and the store is busy when the second looks: nobody pays again", func(b *bench) {
+		var group pipeline.Group
+		group.Go(func() { b.text(b.one(1, "same"), "ok") })
+		synctest.Wait()
+		group.Go(func() { b.kind(b.one(2, "same"), pipeline.StoreFault, true) })
+		group.Wait()
+		b.sent(1)
+	}, script(reaction{text: "ok", takes: time.Second}), func(b *bench) {
+		b.cfg.InFlight = 1
+		began := b.clock.Mono()
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Replies" && b.clock.Mono() > began {
+				return pipeline.ErrBusy
+			}
+			return do(ctx)
+		})
+	})
 	in(t, "the first fails: the second asks itself", func(b *bench) {
 		var group pipeline.Group
 		var first, second pipeline.Answer

@@ -20,8 +20,7 @@ func (t *asking) flight(ctx context.Context) (settled *pipeline.Answer, land fun
 		other, answered, land := t.c.join(t.q.Request.Key)
 		if other == nil {
 			if answered {
-				if reply := t.stored(ctx); reply != nil {
-					settled = &pipeline.Answer{Reply: *reply, Reused: true}
+				if settled = t.stored(ctx); settled != nil {
 					land(*settled)
 					return settled, nil
 				}
@@ -49,12 +48,16 @@ func (t *asking) flight(ctx context.Context) (settled *pipeline.Answer, land fun
 	}
 }
 
-// stored is the reply that was stored since this attempt read what there is.
-func (t *asking) stored(ctx context.Context) *pipeline.Reply {
+// stored is the answer by the reply that was stored since this attempt read what there is; nil if it is gone again. One
+// that cannot be read now was paid for: nobody pays again.
+func (t *asking) stored(ctx context.Context) *pipeline.Answer {
 	key := t.q.Request.Key
 	found, err := pipeline.ReadReplies(ctx, t.c.cfg.Replies, t.c.cfg.Blobs, t.c.cfg.Clock, []pipeline.ReplyKey{key})
-	if reply, ok := found[key]; err == nil && ok {
-		return &reply
+	if err != nil {
+		return &pipeline.Answer{Failure: pipeline.Fail(pipeline.StoreFault, "read the stored reply: %v", err), Defers: true}
+	}
+	if reply, ok := found[key]; ok {
+		return &pipeline.Answer{Reply: reply, Reused: true}
 	}
 	return nil
 }
