@@ -62,7 +62,7 @@ func New(cfg Config) *Caller {
 	}
 	c := &Caller{cfg: cfg, info: cfg.Model.Info(), flights: map[pipeline.ReplyKey]*flight{}, answered: map[pipeline.ReplyKey]bool{}}
 	c.slots = make(chan struct{}, max(1, cfg.InFlight))
-	c.door = &door{limits: cfg.Limits, clock: cfg.Clock, info: c.info}
+	c.door = &door{limits: cfg.Limits, clock: cfg.Clock, info: c.info, policy: cfg.Policy}
 	c.purses.open = map[pipeline.Fence]*purse{}
 	return c
 }

@@ -8,23 +8,16 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
-// The limiter's and the breaker's numbers.
-const (
-	burst         = 10 * time.Second // of the limiter: how far its line may lie in the past
-	horizon       = 20 * time.Second // how far in the future a start may lie
-	throttlePause = 2 * time.Second  // after a throttle that states no time
-	strikeWindow  = time.Minute      // strikes of two tasks within it open the breaker
-	openTime      = 30 * time.Second // how long it stays open when the failure states no time
-)
-
 // door is what stands between a process and a model: the shared limiter and the shared breaker.
 type door struct {
 	limits pipeline.Limits
 	clock  pipeline.Clock
 	info   pipeline.ModelInfo
+	policy pipeline.Policy
 	struck atomic.Bool  // the breaker was struck, by whomever, since a call of this process last worked
 	probes atomic.Bool  // it was open and no call has worked since: one more failure opens it again
 	until  atomic.Int64 // the breaker is open until then, as this process last heard
+	worked atomic.Int64 // when a call of this process last worked, by the monotonic clock; 0 = none has
 }
 
 // openFor is how long the breaker stays open, as this process last heard.
@@ -58,7 +51,7 @@ func (c *Caller) Wait(ctx context.Context) error {
 		if closed == nil {
 			return c.room(ctx)
 		}
-		if err := c.cfg.Clock.Sleep(ctx, min(wait, openTime)); err != nil {
+		if err := c.cfg.Clock.Sleep(ctx, min(wait, c.cfg.Policy.BreakerOpen)); err != nil {
 			return err
 		}
 	}
@@ -88,7 +81,7 @@ func (d *door) admit(ctx context.Context, r pipeline.Request) (slot, error) {
 	}
 	s := slot{d, r.InputTokens() + r.MaxTokens}
 	start, err := d.limits.TakeSlot(ctx, pipeline.SlotWrite{
-		Model: d.info.ID(), Cost: d.time(s.units), Burst: burst, Horizon: horizon, Now: d.clock.Now(),
+		Model: d.info.ID(), Cost: d.time(s.units), Burst: d.policy.LimiterBurst, Horizon: d.policy.LimiterAhead, Now: d.clock.Now(),
 	})
 	if err != nil {
 		return slot{}, err
@@ -111,7 +104,7 @@ func (s slot) refund(ctx context.Context, used int) {
 	if s.d == nil || used >= s.units {
 		return
 	}
-	_ = s.d.limits.Refund(context.WithoutCancel(ctx), s.d.info.ID(), s.d.time(s.units-used), burst, s.d.clock.Now()) // lost capacity, no harm
+	_ = s.d.limits.Refund(context.WithoutCancel(ctx), s.d.info.ID(), s.d.time(s.units-used), s.d.policy.LimiterBurst, s.d.clock.Now()) // lost capacity, no harm
 }
 
 // throttled tells everybody to wait.
@@ -120,22 +113,23 @@ func (d *door) throttled(ctx context.Context, after time.Duration) {
 		return // nothing is shared: the call's own backoff is enough
 	}
 	if after == 0 {
-		after = throttlePause
+		after = d.policy.ThrottlePause
 	}
 	_ = d.limits.Penalise(ctx, d.info.ID(), d.clock.Now().Add(after)) // those who do not hear of it are told by the model
 }
 
 // strike tells the breaker of a failure that may be everybody's, and returns how long it is open now; 0 if it is not.
-// A breaker that cannot be told counts as open: nobody knows whose fault it was.
+// A breaker that cannot be told counts as open: nobody knows whose fault it was. So does a model that is down when no
+// call of this process has worked within the window: the last task at work in an outage has nobody to strike with it.
 func (d *door) strike(ctx context.Context, task pipeline.Ref, f pipeline.Failure, after time.Duration) time.Duration {
 	now := d.clock.Now()
 	d.struck.Store(true)
 	cooldown, err := d.limits.Strike(ctx, pipeline.Strike{
-		Model: d.info.ID(), Task: task, Reason: f, Now: now, Window: strikeWindow,
-		Until: now.Add(max(after, openTime)), Open: f.Kind == pipeline.Quota || d.probes.Load(),
+		Model: d.info.ID(), Task: task, Reason: f, Now: now, Window: d.policy.BreakerWindow,
+		Until: now.Add(max(after, d.policy.BreakerOpen)), Open: f.Kind == pipeline.Quota || d.probes.Load() || f.Kind == pipeline.Unavailable && d.silent(),
 	})
 	if err != nil {
-		return openTime
+		return d.policy.BreakerOpen
 	}
 	if !cooldown.IsOpen(now) {
 		return 0
@@ -144,8 +138,15 @@ func (d *door) strike(ctx context.Context, task pipeline.Ref, f pipeline.Failure
 	return cooldown.Until.Sub(now)
 }
 
+// silent says that no call of this process has worked within the window.
+func (d *door) silent() bool {
+	worked := time.Duration(d.worked.Load())
+	return worked == 0 || d.clock.Mono()-worked > d.policy.BreakerWindow
+}
+
 // works forgets the strikes after a call that worked.
 func (d *door) works(ctx context.Context) {
+	d.worked.Store(int64(max(1, d.clock.Mono())))
 	if d.struck.Swap(false) {
 		d.until.Store(0)
 		d.probes.Store(false)
