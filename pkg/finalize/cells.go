@@ -89,12 +89,15 @@ func notAsked(job pipeline.Job, row pipeline.Task, stage, call string, accepted 
 
 func count(cells []pipeline.Cell) pipeline.Counts {
 	c := pipeline.Counts{Cells: len(cells)}
+	asked := map[pipeline.ReplyKey]bool{}
 	for _, cell := range cells {
 		switch cell.State {
 		case pipeline.CellAnswered:
 			c.Answered++
 			if cell.Reused {
 				c.Reused++
+			} else if cell.Key != "" {
+				asked[cell.Key] = true
 			}
 		case pipeline.CellFailed:
 			c.Failed++
@@ -104,6 +107,7 @@ func count(cells []pipeline.Cell) pipeline.Counts {
 			c.NotAsked++
 		}
 	}
+	c.Asked = len(asked)
 	return c
 }
 
