@@ -34,11 +34,25 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	case isBusy(err):
 		return fmt.Errorf("%w: other processes held %s for %v (%w)", pipeline.ErrBusy, s.path, s.cfg.BusyWait, err)
 	case isFull(err):
-		return fmt.Errorf("%w: nothing was written. Free space on the disk that holds %s, then run the same again; what was stored is kept (%w)", ErrFull, s.path, err)
+		err = fmt.Errorf("%w: nothing was written. Free space on the disk that holds %s, then run the same again; what was stored is kept (%w)", ErrFull, s.path, err)
+		if s.cfg.OnFull != nil {
+			s.cfg.OnFull(err)
+		}
+		return err
 	case primaryCode(err) == sqlite3.SQLITE_NOTADB, primaryCode(err) == sqlite3.SQLITE_CORRUPT:
 		return fmt.Errorf("%s is damaged or not a Holdfast store. Move it away or use another folder (%w)", s.path, err)
+	case isDenied(err):
+		return fmt.Errorf("%s cannot be written: see who may write its folder, or use another folder (%w)", s.path, err)
 	}
 	return err
+}
+
+func isDenied(err error) bool {
+	switch primaryCode(err) {
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
+		return true
+	}
+	return false
 }
 
 func isBusy(err error) bool {

@@ -30,6 +30,7 @@ type Config struct {
 	BusyWait time.Duration           // how long to wait for other processes before ErrBusy; 0 = 5 s
 	Owner    string                  // who receives, for Release; "" = nobody who can be asked for
 	Now      func() pipeline.Instant // the clock of the queues; nil = this machine's
+	OnFull   func(error)             // told of every write that found the disk full; may be nil
 }
 
 func (c Config) withDefaults() Config {
@@ -59,6 +60,12 @@ var (
 	_ pipeline.Store = (*Store)(nil)
 	_ pipeline.Blobs = (*Store)(nil)
 )
+
+// Exists says that the folder holds a store's file, without making or opening one.
+func Exists(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, fileName))
+	return err == nil && info.Mode().IsRegular()
+}
 
 // Open opens the store in a folder and makes it if there is none; several processes may do so at once. A store of a
 // newer version is refused with pipeline.ErrNewer and left as it is.
