@@ -9,7 +9,7 @@ import (
 )
 
 // ErrStands says that the job's status does not allow what was asked.
-var ErrStands = errors.New("the job stands otherwise")
+var ErrStands = errors.New("not possible")
 
 // moves bounds how often a change of a job is decided anew because the row moved or the store was busy.
 const moves = 10
