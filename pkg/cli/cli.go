@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -28,6 +29,8 @@ const (
 	exitPartial     = 3
 	exitCancelled   = 4
 	exitInterrupted = 130
+
+	exitFull = 74 // of a worker that found the disk full: its supervisor starts no other
 )
 
 // grammar is the command line.
@@ -113,6 +116,9 @@ func (a *app) exit(err error) int {
 			fmt.Fprintln(a.err, "holdfast:", code.text)
 		}
 		return code.code
+	case errors.Is(err, wiring.ErrFull):
+		fmt.Fprintln(a.err, "holdfast:", a.fullText())
+		return exitFailed
 	default:
 		fmt.Fprintln(a.err, "holdfast:", err)
 		return exitFailed
@@ -161,9 +167,20 @@ func (a *app) loadPolicy() (pipeline.Policy, error) {
 	return p, nil
 }
 
-// backend opens the embedded store; worker is who receives, if the command does.
-func (a *app) backend(worker string) (*wiring.Backend, error) {
-	b, err := wiring.OpenEmbedded(a.ctx, wiring.Embedded{Dir: a.Store, Owner: worker, FullSync: a.FullSync, MaxPages: a.MaxPages}, a.policy)
+// fullText is what a person does about a full disk.
+func (a *app) fullText() string {
+	return fmt.Sprintf("the disk that holds %s is full: nothing more was written. Free space there, then run the same again: what is stored is kept", a.Store)
+}
+
+// backend opens the embedded store; worker is who receives, if the command does; full is told of a full disk.
+func (a *app) backend(worker string, full func(error)) (*wiring.Backend, error) {
+	if info, err := os.Stat(a.Store); err == nil && !info.IsDir() {
+		return nil, usage("%s is a file; --store names a folder", a.Store)
+	}
+	b, err := wiring.OpenEmbedded(a.ctx, wiring.Embedded{Dir: a.Store, Owner: worker, FullSync: a.FullSync, MaxPages: a.MaxPages, OnFull: full}, a.policy)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, usage("%s cannot be written: see who may write there, or name another folder with --store", a.Store)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -179,9 +196,23 @@ var between = struct {
 	model:   func(m pipeline.Model) pipeline.Model { return m },
 }
 
+// storeless says that nothing was ever stored. What stands there and is no store is for the store to refuse.
+func (a *app) storeless() bool {
+	info, err := os.Stat(a.Store)
+	return (err != nil || info.IsDir()) && !wiring.HasEmbedded(a.Store)
+}
+
+// existing is system for commands about what is there: they make no store.
+func (a *app) existing() (*wiring.System, func(), error) {
+	if a.storeless() {
+		return nil, nil, codeError{exitUsage, fmt.Sprintf("there is no store in %s; name its folder with --store, or begin with: holdfast run FILE", a.Store)}
+	}
+	return a.system()
+}
+
 // system opens the store and the steps over it, for commands that do not work themselves.
 func (a *app) system() (*wiring.System, func(), error) {
-	b, err := a.backend("")
+	b, err := a.backend("", nil)
 	if err != nil {
 		return nil, nil, err
 	}

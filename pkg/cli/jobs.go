@@ -58,6 +58,10 @@ type jobsCmd struct {
 
 // Run lists jobs.
 func (c *jobsCmd) Run(a *app) error {
+	if a.storeless() {
+		fmt.Fprintf(a.out, "no jobs in %s yet; begin with: holdfast run FILE\n", a.Store)
+		return nil
+	}
 	s, done, err := a.system()
 	if err != nil {
 		return err
@@ -124,7 +128,7 @@ func (j jobArg) find(ctx context.Context, a *app, s *wiring.System) (pipeline.Jo
 
 // with opens the system and finds the job.
 func (j jobArg) with(a *app, do func(s *wiring.System, job pipeline.Job) error) error {
-	s, done, err := a.system()
+	s, done, err := a.existing()
 	if err != nil {
 		return err
 	}
@@ -153,10 +157,9 @@ func (c *statusCmd) Run(a *app) error {
 			enc.SetIndent("", "  ")
 			return enc.Encode(p)
 		}
-		fmt.Fprintf(a.out, "job %s: %s\n", job.ID, job.Status)
-		for _, line := range statusLines(a.ctx, s, p) {
-			fmt.Fprintf(a.out, "  %s\n", line)
-		}
+		screen := newScreen(a, false)
+		screen.say("job %s: %s", job.ID, job.Status)
+		screen.lines(indented("  ", statusLines(a.ctx, s, p)...)...)
 		return nil
 	})
 }
@@ -204,7 +207,7 @@ func (c *watchCmd) Run(a *app) error {
 			if budget, err := s.Backend.Store.Budget(a.ctx, job.ID); err == nil {
 				p.Cost = budget.Spent
 			}
-			screen.show(p, pipeline.Plan{Model: model})
+			screen.show(p, model)
 			if a.clock.Sleep(a.drain, lookEvery) != nil {
 				return codeError{code: exitInterrupted}
 			}
@@ -217,9 +220,7 @@ func (c *watchCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		for _, line := range o.lines() {
-			screen.say("%s", line)
-		}
+		screen.lines(o.lines()...)
 		return codeError{code: exitCode(job.Status)}.orNil()
 	})
 }

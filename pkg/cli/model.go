@@ -34,7 +34,7 @@ func (f modelFlags) model(worker string, clock pipeline.Clock, kill func()) (pip
 	}
 	faults, err := offline.ParseFaults(f.Fail)
 	if err != nil {
-		return nil, usage("--fail: %v", err)
+		return nil, usage("--fail: %s", strings.TrimPrefix(err.Error(), "faults: "))
 	}
 	price, err := config.Price(f.PriceAs)
 	if err != nil {

@@ -50,7 +50,7 @@ func outcomeOf(ctx context.Context, s *wiring.System, job pipeline.Job) (outcome
 	}
 	o.Result, o.Counts, o.Spend, o.Total = result, result.Counts, result.Spend, len(result.Findings)
 	o.Findings = result.Findings[:min(gravest, len(result.Findings))]
-	o.Asked = o.Counts.Answered - o.Counts.Reused
+	o.Asked = o.Counts.Asked
 	return o, nil
 }
 
@@ -111,8 +111,8 @@ func (o outcome) lines() []string {
 			fmt.Sprintf("What is missing and why: holdfast why %s", o.Job),
 			fmt.Sprintf("Ask for it again with:   holdfast redrive %s", o.Job))
 	}
-	if o.Spend.Tries > 0 {
-		lines = append(lines, fmt.Sprintf("%s tries%s; spend %s.", thousands(o.Spend.Tries), kinds(o.Spend.Failures), spendNote(o.Spend.Cost, o.model)))
+	if o.Counts.Cells > 0 {
+		lines = append(lines, o.spending())
 	}
 	if len(o.Findings) > 0 {
 		lines = append(lines, "", fmt.Sprintf("The gravest of %s:", count(o.Total, "finding", "findings")))
@@ -145,12 +145,21 @@ func (o outcome) headline() string {
 	if o.Stood {
 		return line + fmt.Sprintf("; job %s had ended before: 0 calls.", o.Job)
 	}
-	line += fmt.Sprintf("; %s asked, %s answered by stored replies", count(o.Asked, "call", "calls"), thousands(c.Reused))
 	line += "; " + count(o.Killed, "worker killed", "workers killed")
 	if o.Witness {
-		line += fmt.Sprintf("; %s in flight asked again; %s asked again", count(o.InFlight, "call", "calls"), count(o.Again, "stored answer", "stored answers"))
+		line += fmt.Sprintf("; %s in flight and %s asked again", count(o.InFlight, "call", "calls"), count(o.Again, "stored answer", "stored answers"))
 	}
 	return line + "."
+}
+
+// spending is what the answers took.
+func (o outcome) spending() string {
+	line := fmt.Sprintf("%s asked, %s answered by stored replies; %s",
+		count(o.Asked, "call", "calls"), count(o.Counts.Answered-o.Asked, "cell", "cells"), count(o.Spend.Tries, "try", "tries"))
+	if o.Spend.Unnamed > 0 {
+		line += fmt.Sprintf(" and at most %s of killed workers", thousands(o.Spend.Unnamed))
+	}
+	return line + kinds(o.Spend.Failures) + "; spend " + spendNote(o.Spend.Cost, o.model) + "."
 }
 
 // quoteWidth is how much of a quote the terminal shows.
@@ -170,7 +179,7 @@ func findingLines(f pipeline.Finding) []string {
 		if len(quote) < len(oneLine(f.Quote)) {
 			quote += " ..."
 		}
-		lines = append(lines, fmt.Sprintf("           %q", quote))
+		lines = append(lines, "           \""+quote+"\"")
 	}
 	return lines
 }

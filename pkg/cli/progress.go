@@ -3,14 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"sort"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/wiring"
@@ -134,68 +130,27 @@ func (t *tally) over(p *progress) {
 	p.Done = min(p.Done, p.Cells)
 }
 
-// screen shows lines, and below them progress that is drawn over itself on a terminal.
-type screen struct {
-	out   io.Writer
-	live  bool
-	drawn int
-	last  time.Time
-	begin time.Time
-}
-
-func newScreen(a *app, aside bool) *screen {
-	out, file := a.out, os.Stdout
-	if aside {
-		out, file = a.err, os.Stderr
-	}
-	live := out == io.Writer(file) && term.IsTerminal(int(file.Fd()))
-	return &screen{out: out, live: live, begin: time.Now()}
-}
-
-// quiet is how long a screen that is no terminal is silent between two lines of progress.
-const quiet = 5 * time.Second
-
-func (s *screen) say(format string, args ...any) {
-	s.clear()
-	fmt.Fprintf(s.out, format+"\n", args...)
-}
-
-func (s *screen) clear() {
-	if s.drawn > 0 {
-		fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", s.drawn)
-		s.drawn = 0
-	}
-}
-
-func (s *screen) show(p progress, plan pipeline.Plan) {
-	if !s.live && time.Since(s.last) < quiet {
-		return
-	}
-	s.last = time.Now()
-	s.clear()
-	lines := progressLines(p, plan, time.Since(s.begin))
-	if !s.live {
-		lines = []string{strings.Join(lines, "; ")}
-	}
-	for _, line := range lines {
-		fmt.Fprintln(s.out, line)
-	}
-	if s.live {
-		s.drawn = len(lines)
-	}
-}
-
-func progressLines(p progress, plan pipeline.Plan, since time.Duration) []string {
+// progressLines are the progress in lines of at most width columns, if that is at all possible.
+func progressLines(p progress, model pipeline.ModelInfo, since time.Duration, width int) []string {
+	cells := fmt.Sprintf(" %s of %s cells, %d of %d chunks, %s, %.0fs", thousands(p.Done), thousands(p.Cells), p.Ended, p.Chunks, p.Job.Status, since.Seconds())
 	lines := []string{
-		fmt.Sprintf("  %s %s of %s cells, %d of %d chunks, %d claimed, %s, %.0fs",
-			bar(p.Done, p.Cells), thousands(p.Done), thousands(p.Cells), p.Ended, p.Chunks, p.Claimed, p.Job.Status, since.Seconds()),
-		fmt.Sprintf("  tries %s%s", thousands(p.Tries), kinds(p.Failures)),
-		fmt.Sprintf("  deferrals %d, answered again from stored replies %s, spend %s", p.Deferrals, thousands(p.Reused), spendNote(p.Cost, plan.Model)),
+		bar(p.Done, p.Cells, width-len(cells)) + cells,
+		fmt.Sprintf("%s%s", count(p.Tries, "try", "tries"), kinds(p.Failures)),
+		fmt.Sprintf("%s, %s, %s by stored replies%s",
+			count(p.Claimed, "claim", "claims"), count(p.Deferrals, "deferral", "deferrals"), count(p.Reused, "answer", "answers"), died(p.Deaths)),
+		"spend " + spendNote(p.Cost, model),
 	}
 	if len(p.Unclaimable) > 0 {
-		lines = append(lines, fmt.Sprintf("  unclaimable (rung and never claimed): %v", p.Unclaimable))
+		lines = append(lines, fmt.Sprintf("unclaimable (rung and never claimed): %v", p.Unclaimable))
 	}
 	return lines
+}
+
+func died(deaths int) string {
+	if deaths == 0 {
+		return ""
+	}
+	return ", " + count(deaths, "worker died", "workers died")
 }
 
 // spendNote is money at a model's price, and whether any is really spent.
@@ -206,8 +161,9 @@ func spendNote(cost pipeline.Money, m pipeline.ModelInfo) string {
 	return cost.String()
 }
 
-func bar(done, all int) string {
-	const width = 24
+// bar is as wide as there is room, within reason.
+func bar(done, all, room int) string {
+	width := max(6, min(24, room-2))
 	filled := 0
 	if all > 0 {
 		filled = width * done / all

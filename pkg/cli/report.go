@@ -72,6 +72,18 @@ func writeReport(ctx context.Context, s *wiring.System, r pipeline.Result, dir s
 	return names, nil
 }
 
+// writable makes the folder and says whether files can be written there: better asked before the work than after.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return usage("the report cannot be written: %v; name another folder with --out", err)
+	}
+	probe, err := os.CreateTemp(dir, ".holdfast-*")
+	if err != nil {
+		return usage("the report cannot be written: %v; name another folder with --out", err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
 // replaceFile writes beside the file and then takes its place.
 func replaceFile(path string, body []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +25,7 @@ const lookEvery = 200 * time.Millisecond
 type documentFlags struct {
 	File     string `arg:"" help:"The document: a text file (UTF-8, UTF-16 or Windows-1252)."`
 	Pipeline string `help:"Pipeline to follow: a shipped one, or a YAML file of your own." default:"contract-review" placeholder:"NAME|FILE"`
-	Profile  string `help:"Profile of the pipeline." default:"full"`
+	Profile  string `help:"Profile of the pipeline; without it, its first." placeholder:"NAME"`
 	MaxCost  string `name:"max-cost" help:"Ceiling below the worst case, in dollars, e.g. 2.50." placeholder:"USD"`
 	Fresh    bool   `help:"Begin a new run and use no stored replies."`
 }
@@ -40,9 +42,9 @@ type runCmd struct {
 
 // submission reads the document and the definition.
 func (f documentFlags) submission(model pipeline.ModelInfo) (submit.Submission, error) {
-	source, err := os.ReadFile(f.File)
+	source, err := readDocument(f.File)
 	if err != nil {
-		return submit.Submission{}, usage("read the document: %v", err)
+		return submit.Submission{}, err
 	}
 	if _, err := ingest.Text(filepath.Base(f.File), source); err != nil {
 		return submit.Submission{}, codeError{exitFailed, err.Error()}
@@ -60,6 +62,24 @@ func (f documentFlags) submission(model pipeline.ModelInfo) (submit.Submission, 
 	}, nil
 }
 
+// readDocument reads the whole file.
+func readDocument(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usage("there is no file %s; name the document, e.g.: holdfast run contract.txt", path)
+	case err == nil && info.IsDir():
+		return nil, usage("%s is a folder; name the document in it", path)
+	case err == nil && info.Size() > ingest.Limit:
+		return nil, codeError{exitFailed, fmt.Sprintf("%s is too large: it has %d MB, the limit is %d MB; split it into several documents", path, info.Size()>>20, ingest.Limit>>20)}
+	}
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usage("read the document: %v", err)
+	}
+	return source, nil
+}
+
 // Run takes a document from beginning to end.
 func (c *runCmd) Run(a *app) error {
 	if c.Workers < 1 || c.Concurrency < c.Workers {
@@ -73,6 +93,9 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := writable(c.Out); err != nil {
+		return err
+	}
 	s, closeStore, err := a.system()
 	if err != nil {
 		return err
@@ -80,7 +103,7 @@ func (c *runCmd) Run(a *app) error {
 	defer closeStore()
 	job, stood, err := s.Submitter.Submit(a.ctx, sub)
 	if err != nil {
-		return fmt.Errorf("submit %s: %w", sub.Name, err)
+		return err
 	}
 	r := &run{cmd: c, a: a, s: s, job: job, stood: stood, began: time.Now()}
 	r.screen = newScreen(a, c.JSON)
@@ -111,7 +134,7 @@ func (r *run) work(model pipeline.ModelInfo) error {
 		return nil
 	}
 	if r.job.Status == pipeline.JobPaused {
-		return codeError{exitFailed, fmt.Sprintf("job %s is paused; let it go on with: holdfast resume %s", r.job.ID, r.job.ID)}
+		return codeError{exitFailed, fmt.Sprintf("job %s is paused; let it go on with: holdfast resume %s, then run the same again", r.job.ID, r.job.ID)}
 	}
 	r.screen.say("%s", r.opening(model))
 	if err := r.startWorkers(); err != nil {
@@ -187,9 +210,7 @@ func (r *run) planned() error {
 		return fmt.Errorf("plan job %s: %w", r.job.ID, err)
 	}
 	r.plan = plan
-	for _, line := range submit.Lines(plan) {
-		r.screen.say("  %s", line)
-	}
+	r.screen.lines(indented("  ", submit.Lines(plan)...)...)
 	if r.job.Status != pipeline.JobPlanned {
 		return nil
 	}
@@ -228,7 +249,7 @@ func (r *run) follow() error {
 				r.screen.say("  SIGKILL to %s, in the middle of its calls", name)
 			}
 		}
-		r.screen.show(p, r.plan)
+		r.screen.show(p, r.plan.Model)
 	}
 	return nil
 }
@@ -256,14 +277,12 @@ func (r *run) finish(err error) error {
 		return err
 	}
 	if o.Files, err = writeReport(ctx, r.s, o.Result, r.cmd.Out); err != nil {
-		return err
+		return fmt.Errorf("%w; job %s is %s, and its report can be written again: holdfast report %s", err, r.job.ID, r.job.Status, r.job.ID)
 	}
 	if r.cmd.JSON {
 		return o.json(r.a.out)
 	}
-	for _, line := range o.lines() {
-		r.screen.say("%s", line)
-	}
+	r.screen.lines(o.lines()...)
 	return codeError{code: exitCode(r.job.Status)}.orNil()
 }
 
@@ -292,8 +311,9 @@ func parseMoney(text string) (pipeline.Money, error) {
 	if text == "" {
 		return 0, nil
 	}
-	var dollars float64
-	if _, err := fmt.Sscanf(strings.TrimPrefix(text, "$"), "%g", &dollars); err != nil || dollars <= 0 {
+	const most = 1e9 // what an amount in our unit can hold
+	dollars, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
+	if err != nil || !(dollars > 0 && dollars <= most) {
 		return 0, fmt.Errorf("%q is no amount of dollars; write e.g. 2.50", text)
 	}
 	return pipeline.Money(dollars * float64(pipeline.Dollar)), nil

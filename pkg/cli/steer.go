@@ -60,7 +60,7 @@ type reapCmd struct{}
 
 // Run sweeps once.
 func (c *reapCmd) Run(a *app) error {
-	s, done, err := a.system()
+	s, done, err := a.existing()
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -121,6 +120,10 @@ func (s *supervisor) attend(p *process, out io.Reader) {
 	closing := s.closing
 	s.mu.Unlock()
 	n, err := s.system.Reaper.Exited(context.WithoutCancel(s.a.ctx), p.name)
+	if p.cmd.ProcessState.ExitCode() == exitFull {
+		s.fail(codeError{exitFailed, s.a.fullText()}) // another worker would find the same
+		return
+	}
 	s.mu.Lock()
 	s.expired += n
 	s.mu.Unlock()
@@ -175,7 +178,9 @@ func (s *supervisor) replace(p *process, exit error) {
 func (s *supervisor) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed = errors.Join(s.failed, err)
+	if s.failed == nil { // the first one is the cause
+		s.failed = err
+	}
 }
 
 func (s *supervisor) err() error {

@@ -119,7 +119,7 @@ type lettersCmd struct {
 
 // Run lists the dead letters.
 func (c *lettersCmd) Run(a *app) error {
-	s, done, err := a.system()
+	s, done, err := a.existing()
 	if err != nil {
 		return err
 	}

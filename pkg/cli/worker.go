@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -42,11 +44,16 @@ func (c *workerCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	b, err := a.backend(name)
+	drain, stop := context.WithCancelCause(a.drain)
+	defer stop(nil)
+	b, err := a.backend(name, stop) // nothing can be kept any more: ask nothing more
 	if err != nil {
 		return err
 	}
 	defer b.Close()
+	if c.Supervised {
+		signal.Ignore(syscall.SIGPIPE) // a supervisor that has gone ends the input, and that drains
+	}
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	events := newEventWriter(a.out, c.Supervised)
 	s := wiring.New(b, wiring.Config{
@@ -57,10 +64,8 @@ func (c *workerCmd) Run(a *app) error {
 			suicide()
 		},
 	})
-	drain, stop := context.WithCancel(a.drain)
-	defer stop()
 	if c.Supervised {
-		go drainAtEOF(os.Stdin, stop) // ends with the process: a read of standard input cannot be interrupted
+		go drainAtEOF(os.Stdin, func() { stop(pipeline.ErrDraining) }) // ends with the process: a read of standard input cannot be interrupted
 	}
 	if !c.Supervised {
 		fmt.Fprintf(a.out, "worker %s: %d calls at once, store %s. Ctrl-C drains.\n", name, c.Concurrency, a.Store)
@@ -68,12 +73,23 @@ func (c *workerCmd) Run(a *app) error {
 	var group pipeline.Group
 	group.Go(func() { s.Reaper.Run(drain, sweepEvery) })
 	if c.Idle {
-		group.Go(func() { c.stopWhenIdle(drain, a, s, stop) })
+		group.Go(func() { c.stopWhenIdle(drain, a, s, func() { stop(pipeline.ErrDraining) }) })
 	}
 	s.Worker().Run(a.ctx, drain)
-	stop()
+	stop(pipeline.ErrDraining)
 	group.Wait()
+	if errors.Is(context.Cause(drain), wiring.ErrFull) {
+		return c.full(a)
+	}
 	return nil
+}
+
+// full is the end of a worker that found the disk full.
+func (c *workerCmd) full(a *app) error {
+	if c.Supervised {
+		return codeError{exitFull, a.fullText()}
+	}
+	return codeError{exitFailed, a.fullText()}
 }
 
 // stopWhenIdle stops the worker once no job is open.

@@ -28,7 +28,14 @@ type Embedded struct {
 	Owner    string // the process's worker, if it is one
 	FullSync bool
 	MaxPages int
+	OnFull   func(error) // told of every write that found the disk full; may be nil
 }
+
+// ErrFull says that the disk is full: a write was not made, not even in part.
+var ErrFull = sqlitestore.ErrFull
+
+// HasEmbedded says that there is a store in the folder, without making one.
+func HasEmbedded(dir string) bool { return sqlitestore.Exists(dir) }
 
 // Names of the queues.
 const (
@@ -38,7 +45,7 @@ const (
 
 // OpenEmbedded opens the backend in a folder: one SQLite file that several processes share, and blobs beside it.
 func OpenEmbedded(ctx context.Context, e Embedded, p pipeline.Policy) (*Backend, error) {
-	store, err := sqlitestore.Open(ctx, e.Dir, sqlitestore.Config{Owner: e.Owner, FullSync: e.FullSync, MaxPages: e.MaxPages})
+	store, err := sqlitestore.Open(ctx, e.Dir, sqlitestore.Config{Owner: e.Owner, FullSync: e.FullSync, MaxPages: e.MaxPages, OnFull: e.OnFull})
 	if err != nil {
 		return nil, err
 	}
