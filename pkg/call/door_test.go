@@ -61,8 +61,11 @@ func TestBreaker(t *testing.T) {
 		b.text(b.one(3, "c"), "ok")
 	}, unavailable)
 	in(t, "after its time one failure of anybody opens it again, until a call works", func(b *bench) {
+		b.warm()
 		b.one(1, "a")
 		b.one(2, "b")
+		time.Sleep(b.policy.BreakerOpen + time.Second)
+		b.kind(b.one(1, "a"), pipeline.Unavailable, true) // though a call has worked within the window
 		for range 5 {
 			time.Sleep(10 * time.Minute)
 			b.kind(b.one(1, "a"), pipeline.Unavailable, true)
