@@ -140,11 +140,7 @@ func (o Opener) closeRow(ctx context.Context, row pipeline.Task, reason pipeline
 		if row.Status != pipeline.TaskPending && row.Status != pipeline.TaskParked {
 			return nil
 		}
-		w := pipeline.CloseWrite{Seen: row, Status: pipeline.TaskCancelled, Reason: reason}
-		if row.Accepted >= row.Stages {
-			w.Status, w.Reason = pipeline.TaskDone, pipeline.Failure{}
-		}
-		_, err := o.Store.Close(ctx, w)
+		_, err := pipeline.CancelRow(ctx, o.Store, row, reason, o.Clock.Now())
 		old, refused := pipeline.Old(err)
 		switch {
 		case err == nil, refused && old == nil:

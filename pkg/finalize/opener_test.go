@@ -74,6 +74,9 @@ func TestMaybeFinalize(t *testing.T) {
 				t.Fatalf("chunk %d is %s because of %q, want cancelled with a reason", n, row.Status, row.Reason)
 			}
 		}
+		if _, err := b.store.Item(t.Context(), jobID, pipeline.CancellationKey(pipeline.WorkTask(3))); err != nil {
+			t.Errorf("at which stage chunk 3 stopped: %v", err)
+		}
 		b.run()
 		if r := b.result(); r.Status != pipeline.JobFailed || r.Counts.NotAsked != 40 {
 			t.Errorf("got %s with %d not asked, want failed with 40", r.Status, r.Counts.NotAsked)

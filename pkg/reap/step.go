@@ -132,19 +132,9 @@ func (r *Reaper) ring(ctx context.Context, row pipeline.Task) error {
 	return nil
 }
 
-// close ends a row that nobody holds, with the record of where it stopped. Finished work is done, whatever came after.
+// close ends a row that nobody holds, and opens the finalize if it was the last.
 func (r *Reaper) close(ctx context.Context, row pipeline.Task, why pipeline.Failure) error {
-	now := r.cfg.Clock.Now()
-	write := pipeline.CloseWrite{Seen: row, Status: pipeline.TaskCancelled, Reason: why}
-	if row.Accepted >= row.Stages {
-		write.Status, write.Reason = pipeline.TaskDone, pipeline.Failure{}
-	} else {
-		body := pipeline.Encode(pipeline.NewCancellation(row, "", why, now))
-		if _, err := r.cfg.Store.PutItemOnce(ctx, row.Job, pipeline.CancellationKey(row.ID), body); err != nil {
-			return fmt.Errorf("record at which stage it stopped: %w", err)
-		}
-	}
-	if _, err := r.cfg.Store.Close(ctx, write); err != nil {
+	if _, err := pipeline.CancelRow(ctx, r.cfg.Store, row, why, r.cfg.Clock.Now()); err != nil {
 		return err
 	}
 	return r.open(ctx, row)

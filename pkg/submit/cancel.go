@@ -59,10 +59,7 @@ func (s *Submitter) closeRow(ctx context.Context, job pipeline.Job, row pipeline
 		if row.Status != pipeline.TaskPending && row.Status != pipeline.TaskParked {
 			return nil
 		}
-		if err := s.record(ctx, job, row); err != nil {
-			return err
-		}
-		_, err := s.cfg.Store.Close(ctx, closing(job, row))
+		_, err := pipeline.CancelRow(ctx, s.cfg.Store, row, job.Reason, s.cfg.Clock.Now())
 		if err == nil {
 			return nil
 		}
@@ -81,25 +78,4 @@ func (s *Submitter) closeRow(ctx context.Context, job pipeline.Job, row pipeline
 		}
 	}
 	return nil // it keeps moving: the reaper ends it
-}
-
-// closing ends a row as cancelled; finished work is done, whatever came after.
-func closing(job pipeline.Job, row pipeline.Task) pipeline.CloseWrite {
-	w := pipeline.CloseWrite{Seen: row, Status: pipeline.TaskCancelled, Reason: job.Reason}
-	if row.Accepted >= row.Stages {
-		w.Status, w.Reason = pipeline.TaskDone, pipeline.Failure{}
-	}
-	return w
-}
-
-// record says at which stage the row stopped. Put only once: a worker that was there knows better.
-func (s *Submitter) record(ctx context.Context, job pipeline.Job, row pipeline.Task) error {
-	if row.Accepted >= row.Stages {
-		return nil
-	}
-	c := pipeline.NewCancellation(row, "", job.Reason, s.cfg.Clock.Now())
-	if _, err := s.cfg.Store.PutItemOnce(ctx, job.ID, pipeline.CancellationKey(row.ID), pipeline.Encode(c)); err != nil {
-		return fmt.Errorf("record at which stage %s stopped: %w", row.Ref, err)
-	}
-	return nil
 }
