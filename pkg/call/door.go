@@ -15,7 +15,6 @@ type door struct {
 	info   pipeline.ModelInfo
 	policy pipeline.Policy
 	struck atomic.Bool  // the breaker was struck, by whomever, since a call of this process last worked
-	probes atomic.Bool  // it was open and no call has worked since: one more failure opens it again
 	until  atomic.Int64 // the breaker is open until then, as this process last heard
 	worked atomic.Int64 // when a call of this process last worked, by the monotonic clock; 0 = none has
 }
@@ -32,7 +31,6 @@ func (d *door) closed(ctx context.Context) (*pipeline.Failure, time.Duration) {
 		return nil, 0 // an unreadable breaker stops nobody: the calls themselves tell
 	}
 	now := d.clock.Now()
-	d.probes.Store(cooldown.Until != 0)
 	if cooldown.Until != 0 {
 		d.struck.Store(true)
 	}
@@ -120,13 +118,14 @@ func (d *door) throttled(ctx context.Context, after time.Duration) {
 
 // strike tells the breaker of a failure that may be everybody's, and returns how long it is open now; 0 if it is not.
 // A breaker that cannot be told counts as open: nobody knows whose fault it was. So does a model that is down when no
-// call of this process has worked within the window: the last task at work in an outage has nobody to strike with it.
+// call of this process has worked within the window: the last task at work in an outage has nobody to strike with it,
+// and so a breaker whose time is over opens again with the first failure, until a call works.
 func (d *door) strike(ctx context.Context, task pipeline.Ref, f pipeline.Failure, after time.Duration) time.Duration {
 	now := d.clock.Now()
 	d.struck.Store(true)
 	cooldown, err := d.limits.Strike(ctx, pipeline.Strike{
 		Model: d.info.ID(), Task: task, Reason: f, Now: now, Window: d.policy.BreakerWindow,
-		Until: now.Add(max(after, d.policy.BreakerOpen)), Open: f.Kind == pipeline.Quota || d.probes.Load() || f.Kind == pipeline.Unavailable && d.silent(),
+		Until: now.Add(max(after, d.policy.BreakerOpen)), Open: f.Kind == pipeline.Quota || f.Kind == pipeline.Unavailable && d.silent(),
 	})
 	if err != nil {
 		return d.policy.BreakerOpen
@@ -149,7 +148,6 @@ func (d *door) works(ctx context.Context) {
 	d.worked.Store(int64(max(1, d.clock.Mono())))
 	if d.struck.Swap(false) {
 		d.until.Store(0)
-		d.probes.Store(false)
 		_ = d.limits.CloseBreaker(ctx, d.info.ID()) // it closes by itself at its time
 	}
 }
