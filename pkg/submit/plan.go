@@ -134,8 +134,8 @@ func Lines(p pipeline.Plan) []string {
 	n := pipeline.Count
 	asked := p.Cells - p.Stored
 	lines := []string{
-		fmt.Sprintf("%s chunks x %s calls = %s cells, one question each: %s input tokens, at most %s output tokens",
-			n(p.Chunks), n(p.Calls), n(p.Cells), n(p.Input), n(p.MaxOutput)),
+		fmt.Sprintf("%s x %s calls = %s cells, one question each: %s input tokens, at most %s output tokens",
+			chunks(p.Chunks), n(p.Calls), n(p.Cells), n(p.Input), n(p.MaxOutput)),
 	}
 	if p.Stored > 0 {
 		lines = append(lines, fmt.Sprintf("%s of them have a stored reply and cost nothing: %s are left to ask", n(p.Stored), n(asked)))
@@ -148,6 +148,13 @@ func Lines(p pipeline.Plan) []string {
 		priceLine(p.Model),
 	)
 	return lines
+}
+
+func chunks(n int) string {
+	if n == 1 {
+		return "1 chunk"
+	}
+	return pipeline.Count(n) + " chunks"
 }
 
 func ceilingNote(p pipeline.Plan) string {
