@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"context"
+	"go.uber.org/goleak"
 
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelines"
@@ -28,20 +29,29 @@ const (
 // TestMain is the program where a test started it as one: `holdfast worker` and its like are the real commands.
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "" {
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m)
+		return
 	}
-	if dir := os.Getenv(killDir); dir != "" {
+	dir := os.Getenv(killDir)
+	if dir != "" {
 		installKills(dir)
 	}
-	os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+	code := Main(os.Args[1:], os.Stdout, os.Stderr)
+	if dir != "" {
+		tell(dir, fmt.Sprintf("exit %d %s", code, os.Getenv(workerName)))
+	}
+	os.Exit(code)
 }
 
-// installKills makes the process die at the points that tokens in dir name, each point once over all processes:
+// installKills makes the process act at the points that tokens in dir name, each point once over all processes:
 //
 //	split-<op>-<before|after>-<job>      at that write about a job's split
 //	finalize-<op>-<before|after>-<job>   at that write about a job's finalize
+//	claim-<task>                         before that task is claimed
 //	write-<n>                            before the nth write of the process
 //	line-<n>-<begin|answered>            at a question, once the ledger has n lines
+//
+// What it does is what the token's file says.
 func installKills(dir string) {
 	k := &kills{dir: dir}
 	between.backend = func(b *wiring.Backend) *wiring.Backend {
@@ -50,6 +60,14 @@ func installKills(dir string) {
 	}
 	between.model = func(m pipeline.Model) pipeline.Model { return killingModel{m, k} }
 }
+
+// What a token's file may say.
+const (
+	die    = ""       // SIGKILL
+	stop   = "stop"   // SIGSTOP, and go on after SIGCONT
+	say    = "say"    // tell the test, and go on
+	always = "always" // SIGKILL, and the token stays
+)
 
 type kills struct {
 	dir    string
@@ -61,6 +79,9 @@ func (k *kills) write(ctx context.Context, op pipelinetest.Op, do func(context.C
 		return do(ctx)
 	}
 	k.numbered("write-", k.writes.Add(1))
+	if _, task, found := strings.Cut(op.On, "/"); found && op.Name == "Claim" {
+		k.take("claim-" + task)
+	}
 	k.named(op, "before")
 	err := do(ctx)
 	k.named(op, "after")
@@ -89,13 +110,35 @@ func (k *kills) numbered(prefix string, n int64) {
 	}
 }
 
-// take kills the process if the token is there: removing it is what makes it one process's.
+// take does what the token says if it is there: removing it is what makes it one process's.
 func (k *kills) take(token string) {
-	if os.Remove(filepath.Join(k.dir, token)) != nil {
+	path := filepath.Join(k.dir, token)
+	does, err := os.ReadFile(path)
+	if err != nil || (string(does) != always && os.Remove(path) != nil) {
 		return
 	}
-	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {}
+	switch string(does) {
+	case say:
+		tell(k.dir, token)
+	case stop:
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	default:
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+}
+
+// told is the pipe beside the tokens through which processes tell the test what they did.
+const told = "told"
+
+// tell tells the test, if it listens.
+func tell(dir, what string) {
+	pipe, err := os.OpenFile(filepath.Join(filepath.Dir(dir), told), os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	defer pipe.Close()
+	fmt.Fprintln(pipe, what)
 }
 
 // killingModel dies before a question, or after its answer and before that is stored.
@@ -164,6 +207,16 @@ func write(t *testing.T, dir, name, text string) string {
 	}
 	return path
 }
+
+// swiftPolicy is the shipped one with short claims and short waits.
+const swiftPolicy = `claim_ttl: 2s
+renew_every: 500ms
+max_skew: 500ms
+max_deferrals: 500
+deferral_backoff: 100ms
+attempt_backoff: 100ms
+try_backoff: 100ms
+`
 
 // quickPolicy is the shipped one with short claims and many attempts, for tests that kill a lot.
 const quickPolicy = `claim_ttl: 2s
