@@ -199,6 +199,7 @@ type attempt struct {
 }
 
 func (a *attempt) Claim() pipeline.Claim { return a.claim }
+func (a *attempt) Job() pipeline.Job     { return a.b.job() }
 func (a *attempt) Progress()             {}
 
 func (a *attempt) Checkpoint(ctx context.Context, stage int, body []byte) error {

@@ -65,7 +65,7 @@ func (f *Finalizer) Handle(ctx context.Context, a pipeline.Attempt) pipeline.End
 	for round := range rounds {
 		job, err := f.cfg.Store.Job(ctx, claim.Job)
 		if err != nil {
-			return ending(ctx, fmt.Errorf("read the job: %w", err))
+			return ending(ctx, a, fmt.Errorf("read the job: %w", err))
 		}
 		switch {
 		case job.Status.Ended():
@@ -78,11 +78,11 @@ func (f *Finalizer) Handle(ctx context.Context, a pipeline.Attempt) pipeline.End
 			return f.over(ctx, a, fmt.Sprintf("the job is %s", status))
 		}
 		if !errors.Is(err, errMoved) {
-			return ending(ctx, err)
+			return ending(ctx, a, err)
 		}
 		last = err
 	}
-	return ending(ctx, last)
+	return ending(ctx, a, last)
 }
 
 // decide works the result out for the job as read, and ends the job if it still stands so.
@@ -176,7 +176,7 @@ func (f *Finalizer) over(ctx context.Context, a pipeline.Attempt, why string) pi
 		return pipeline.Ending{Outcome: pipeline.Succeeded}
 	}
 	if err := a.Checkpoint(ctx, 1, pipeline.Encode(map[string]string{"decided": why})); err != nil {
-		return ending(ctx, fmt.Errorf("accept the finalize: %w", err))
+		return ending(ctx, a, fmt.Errorf("accept the finalize: %w", err))
 	}
 	return pipeline.Ending{Outcome: pipeline.Succeeded}
 }
@@ -201,34 +201,15 @@ func (f *Finalizer) poison(ctx context.Context, job pipeline.Job, m pipeline.Man
 }
 
 // ending is what an error comes to. Waiting for a task, or losing a race, is no fault of the finalize.
-func ending(ctx context.Context, err error) pipeline.Ending {
+func ending(ctx context.Context, a pipeline.Attempt, err error) pipeline.Ending {
 	switch {
 	case errors.Is(err, errNotEnded), errors.Is(err, errMoved):
 		return pipeline.Ending{Outcome: pipeline.Deferral, Failure: pipeline.Fail(pipeline.Busy, "%v", err)}
 	case errors.Is(err, errCorrupt), errors.Is(err, pipeline.ErrNotFound), errors.Is(err, pipeline.ErrTooLarge):
 		return pipeline.EndingOf(pipeline.Fail(pipeline.Broken, "%v", err), 0)
 	case ctx.Err() != nil:
-		return stopped(context.Cause(ctx))
-	case stopCause(err):
-		return stopped(err)
+		return pipeline.EndingOf(pipeline.StopFailure(context.Cause(ctx), a.Job()), 0)
 	default:
-		return pipeline.EndingOf(pipeline.Fail(pipeline.StoreFault, "%v", err), 0)
+		return pipeline.EndingOf(pipeline.StopFailure(err, a.Job()), 0)
 	}
-}
-
-func stopCause(err error) bool {
-	for _, cause := range []error{pipeline.ErrFenced, pipeline.ErrClaimLost, pipeline.ErrDraining, pipeline.ErrTimedOut, pipeline.ErrStalled} {
-		if errors.Is(err, cause) {
-			return true
-		}
-	}
-	return false
-}
-
-func stopped(cause error) pipeline.Ending {
-	kind := pipeline.Shutdown
-	if errors.Is(cause, pipeline.ErrTimedOut) || errors.Is(cause, pipeline.ErrStalled) {
-		kind = pipeline.TimedOut
-	}
-	return pipeline.EndingOf(pipeline.Fail(kind, "%v", cause), 0)
 }

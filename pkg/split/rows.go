@@ -92,34 +92,14 @@ func invalid(doing string, err error) error {
 	return &problem{pipeline.Fail(pipeline.Invalid, "%s: %v", doing, err)}
 }
 
-// failure is what an error comes to. What is no problem of the document and no stop is the store's.
-func failure(ctx context.Context, err error) pipeline.Failure {
+// failure is what an error comes to. What is no problem of the document is a stop, or the store's.
+func failure(ctx context.Context, err error, job pipeline.Job) pipeline.Failure {
 	var p *problem
-	if errors.As(err, &p) {
+	switch {
+	case errors.As(err, &p):
 		return p.Failure
+	case ctx.Err() != nil:
+		return pipeline.StopFailure(context.Cause(ctx), job)
 	}
-	stop := err
-	if ctx.Err() != nil {
-		stop = context.Cause(ctx)
-	}
-	for _, known := range stops {
-		if errors.Is(stop, known.err) {
-			return pipeline.Fail(known.kind, "%v", stop)
-		}
-	}
-	return pipeline.Fail(pipeline.StoreFault, "%v", err)
-}
-
-// stops are the reasons for which an attempt has to end early.
-var stops = []struct {
-	err  error
-	kind pipeline.Kind
-}{
-	{pipeline.ErrCancelled, pipeline.Cancelled},
-	{pipeline.ErrPaused, pipeline.Paused},
-	{pipeline.ErrDraining, pipeline.Shutdown},
-	{pipeline.ErrClaimLost, pipeline.Lost},
-	{pipeline.ErrFenced, pipeline.Lost},
-	{pipeline.ErrTimedOut, pipeline.TimedOut},
-	{pipeline.ErrStalled, pipeline.TimedOut},
+	return pipeline.StopFailure(err, job)
 }

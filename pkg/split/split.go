@@ -55,7 +55,7 @@ func (s *Splitter) Handle(ctx context.Context, a pipeline.Attempt) pipeline.Endi
 		return pipeline.Ending{Outcome: pipeline.Succeeded}
 	}
 	if err := s.split(ctx, a); err != nil {
-		return pipeline.EndingOf(failure(ctx, err), 0)
+		return pipeline.EndingOf(failure(ctx, err, a.Job()), 0)
 	}
 	return pipeline.Ending{Outcome: pipeline.Succeeded}
 }

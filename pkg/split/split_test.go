@@ -320,7 +320,7 @@ func TestEndings(t *testing.T) {
 		{"a manifest larger than an item is permanent", func(b *bench, _ *attempt) {
 			b.cfg.Items = failing{Store: b.store, items: pipeline.ErrTooLarge}
 		}, pipeline.Permanent, pipeline.Invalid},
-		{"a later claim", func(_ *bench, a *attempt) { a.fence = pipeline.ErrFenced }, pipeline.Died, pipeline.Lost},
+		{"a later claim", func(_ *bench, a *attempt) { a.fence = pipeline.ErrFenced }, pipeline.Deferral, pipeline.StoreFault},
 		{"a cancelled job", func(_ *bench, a *attempt) { a.fence = pipeline.ErrCancelled }, pipeline.Stopped, pipeline.Cancelled},
 		{"a shutdown", func(_ *bench, a *attempt) { a.fence = fmt.Errorf("x: %w", pipeline.ErrDraining) }, pipeline.Deferral, pipeline.Shutdown},
 		{"bells that are not sent are left to the reaper", func(b *bench, _ *attempt) {
@@ -359,7 +359,7 @@ func TestFences(t *testing.T) {
 		b := newBench(t, sample(t))
 		a := b.claim()
 		a.fence = pipeline.ErrFenced
-		b.mustEnd(New(b.cfg).Handle(t.Context(), a), pipeline.Died, pipeline.Lost)
+		b.mustEnd(New(b.cfg).Handle(t.Context(), a), pipeline.Deferral, pipeline.StoreFault)
 		if _, err := b.store.Blob(t.Context(), pipeline.DocumentKey(hash(sample(t)))); !errors.Is(err, pipeline.ErrNotFound) {
 			t.Errorf("got %v, want no text", err)
 		}
@@ -371,7 +371,7 @@ func TestFences(t *testing.T) {
 		b := newBench(t, sample(t))
 		a := b.claim()
 		a.fence, a.from = pipeline.ErrFenced, 1
-		b.mustEnd(New(b.cfg).Handle(t.Context(), a), pipeline.Died, pipeline.Lost)
+		b.mustEnd(New(b.cfg).Handle(t.Context(), a), pipeline.Deferral, pipeline.StoreFault)
 		if len(b.manifest().Chunks) == 0 || len(b.rows()) != 0 || len(b.rung) != 0 {
 			t.Errorf("got %d rows and %d bells, want none", len(b.rows()), len(b.rung))
 		}

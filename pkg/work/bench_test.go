@@ -14,7 +14,6 @@ import (
 	"holdfast/pkg/memory"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelinetest"
-	"holdfast/pkg/work"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -237,7 +236,7 @@ func succeeds(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
 
 // stopped is how handlers end when MaySend or a write refused.
 func stopped(a pipeline.Attempt, err error) pipeline.Ending {
-	return pipeline.EndingOf(work.StopFailure(err, a.Job()), 0)
+	return pipeline.EndingOf(pipeline.StopFailure(err, a.Job()), 0)
 }
 
 func fails(kind pipeline.Kind) handler {

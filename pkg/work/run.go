@@ -129,44 +129,7 @@ func ending(f pipeline.Failure) pipeline.Ending { return pipeline.EndingOf(f, 0)
 
 // stopEnding is the ending that a stop leads to.
 func (a *attempt) stopEnding(stop error) pipeline.Ending {
-	return ending(StopFailure(stop, a.Job()))
-}
-
-// StopFailure is the failure that a stop of MaySend stands for.
-func StopFailure(stop error, job pipeline.Job) pipeline.Failure {
-	switch {
-	case errors.Is(stop, pipeline.ErrCancelled):
-		return cancelFailure(job)
-	case errors.Is(stop, pipeline.ErrPaused):
-		return pipeline.Fail(pipeline.Paused, "the job is %s", job.Status)
-	case errors.Is(stop, pipeline.ErrDraining), errors.Is(stop, context.Canceled):
-		return pipeline.Fail(pipeline.Shutdown, "the worker was asked to stop")
-	case errors.Is(stop, pipeline.ErrClaimLost), errors.Is(stop, pipeline.ErrFenced):
-		return pipeline.Fail(pipeline.StoreFault, "the claim was lost: it was not renewed in time, or another exists")
-	case errors.Is(stop, pipeline.ErrTimedOut):
-		return pipeline.Fail(pipeline.TimedOut, "the attempt's time was over")
-	case errors.Is(stop, pipeline.ErrStalled):
-		return pipeline.Fail(pipeline.TimedOut, "the attempt made no progress")
-	case errors.Is(stop, pipeline.ErrTriesUsed):
-		return pipeline.Fail(pipeline.Exhausted, "all tries that the task may ever send are used up")
-	case errors.Is(stop, pipeline.ErrCeiling):
-		return pipeline.Fail(pipeline.Cancelled, "the cost ceiling was reached")
-	}
-	return pipeline.Fail(pipeline.StoreFault, "%v", stop)
-}
-
-func cancelFailure(job pipeline.Job) pipeline.Failure {
-	switch {
-	case !job.Reason.None() && job.Status == pipeline.JobCancelling:
-		f := job.Reason
-		f.Kind = pipeline.Cancelled // whatever made somebody cancel it
-		return f
-	case job.Status.Ended():
-		return pipeline.Fail(pipeline.Cancelled, "the job had ended: %s", job.Status)
-	case job.Status == pipeline.JobCancelling:
-		return pipeline.Fail(pipeline.Cancelled, "the job was cancelled")
-	}
-	return pipeline.Fail(pipeline.Cancelled, "the job's deadline was over")
+	return ending(pipeline.StopFailure(stop, a.Job()))
 }
 
 func failWith(kind pipeline.Kind, doing string, err error) pipeline.Ending {

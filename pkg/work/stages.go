@@ -74,7 +74,7 @@ func (s *Stages) writeFailed(a pipeline.Attempt, doing string, err error) pipeli
 		return failWith(pipeline.Invalid, doing, err)
 	}
 	if errors.Is(err, pipeline.ErrFenced) {
-		return ending(StopFailure(err, a.Job()))
+		return ending(pipeline.StopFailure(err, a.Job()))
 	}
 	return failWith(pipeline.StoreFault, doing, err)
 }
@@ -226,7 +226,7 @@ func (v *verdicts) add(answer pipeline.Answer, stage, call string) {
 func (v *verdicts) ending(a pipeline.Attempt) pipeline.Ending {
 	switch {
 	case v.stop != nil:
-		return ending(StopFailure(v.stop, a.Job()))
+		return ending(pipeline.StopFailure(v.stop, a.Job()))
 	case !v.defers.None():
 		return pipeline.Ending{Outcome: pipeline.Deferral, Failure: v.defers, RetryAfter: v.wait}
 	case !v.fails.None():
