@@ -82,7 +82,7 @@ func (t *Triage) fromRows(ctx context.Context, s JobStory) (JobStory, error) {
 		if row.Status == pipeline.TaskAbandoned || row.Status == pipeline.TaskCancelled {
 			s.Tasks = append(s.Tasks, pipeline.TaskEnd{Task: row.ID, Status: row.Status, Accepted: row.Accepted, Stages: row.Stages, Reason: row.Reason})
 		}
-		if !row.Status.Ended() && row.Rings >= t.cfg.Policy.MaxRings {
+		if row.Unclaimable(t.cfg.Policy) {
 			s.Unclaimable = append(s.Unclaimable, row)
 		}
 		cells, err := t.missingOf(ctx, row)
