@@ -58,6 +58,7 @@ func in(t *testing.T, name string, test func(b *bench), edits ...func(b *bench))
 		b.control, b.work = memory.NewQueue(queue), memory.NewQueue(queue)
 		b.cfg = reap.Config{
 			Store: b.store, Queues: pipeline.Queues{Control: b.control, Work: b.work}, Opener: b, Clock: b.clock, Policy: b.policy,
+			Jitter: func() float64 { return 0 },
 		}
 		for _, edit := range edits {
 			edit(b)

@@ -263,7 +263,7 @@ func TestNets(t *testing.T) {
 			b.Errorf("got %d sweeps, want the time to have run out in some", sweeps)
 		}
 	}, func(b *bench) {
-		b.cfg.Budget = 5 * time.Second
+		b.cfg.Within = 5 * time.Second
 		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
 			if op.Name == "Ring" {
 				b.clock.Advance(250 * time.Millisecond)
@@ -287,7 +287,7 @@ func TestNets(t *testing.T) {
 		}
 		b.count("rung", len(rung), 30)
 	}, func(b *bench) {
-		b.cfg.Budget = 5 * time.Second
+		b.cfg.Within = 5 * time.Second
 		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
 			if op.Name == "Ring" || op.Name == "Postpone" {
 				b.clock.Advance(250 * time.Millisecond)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -41,10 +42,10 @@ type Config struct {
 	Clock   pipeline.Clock
 	Policy  pipeline.Policy
 	Log     *slog.Logger
-	Jitter  func() float64
-	Skew    func() time.Duration // of this process's clock against the store's; nil = the same clock
-	Budget  time.Duration        // of one sweep; it goes on next time where it stopped
-	Observe func(row pipeline.Task, did string)
+	Jitter  func() float64                      // in [0,1)
+	Skew    func() time.Duration                // of this process's clock against the store's; nil = the same clock
+	Within  time.Duration                       // the time of one sweep; it goes on next time where it stopped
+	Observe func(row pipeline.Task, did string) // told of every row that was moved, for progress; may be nil
 	// Release makes visible the deliveries that an exited worker of this machine took and did nothing with; nil where
 	// nobody can tell: then the row is rung again at its time.
 	Release func(ctx context.Context, worker string) error
@@ -66,10 +67,10 @@ func New(cfg Config) *Reaper {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Jitter == nil {
-		cfg.Jitter = func() float64 { return 0 }
+		cfg.Jitter = rand.Float64
 	}
-	if cfg.Budget == 0 {
-		cfg.Budget = 30 * time.Second
+	if cfg.Within == 0 {
+		cfg.Within = 30 * time.Second
 	}
 	if cfg.Observe == nil {
 		cfg.Observe = func(pipeline.Task, string) {}
@@ -96,13 +97,13 @@ func (r *Reaper) Sweep(ctx context.Context) (Report, error) {
 		return report, fmt.Errorf("this clock differs from the store's by %v, more than %v: nothing is expired or rung", r.cfg.Skew(), r.cfg.Policy.MaxSkew/2)
 	}
 	var errs []error
-	begin, share := r.cfg.Clock.Mono(), r.cfg.Budget/(pipeline.DueShards+1)
+	begin, share := r.cfg.Clock.Mono(), r.cfg.Within/(pipeline.DueShards+1)
 	for shard := range pipeline.DueShards { // each has its share of the time: none starves those after it
 		if err := r.shard(ctx, shard, begin+share*time.Duration(shard+1), report); err != nil {
 			errs = append(errs, fmt.Errorf("sweep shard %d: %w", shard, err))
 		}
 	}
-	if err := r.openJobs(ctx, begin+r.cfg.Budget, report); err != nil {
+	if err := r.openJobs(ctx, begin+r.cfg.Within, report); err != nil {
 		errs = append(errs, fmt.Errorf("sweep the open jobs: %w", err))
 	}
 	return report, errors.Join(errs...)
