@@ -29,13 +29,13 @@ type Config struct {
 	Blobs  pipeline.Blobs
 	Clock  pipeline.Clock
 	Policy pipeline.Policy
-	// Kill ends the process when a document holds Poison, so that tests can see what a finalize that kills its worker
+	// Kill ends the process when a document holds PoisonMarker, so that tests can see what a finalize that kills its worker
 	// comes to. Nil: documents are not looked at.
 	Kill func()
 }
 
-// Poison is the text that makes a finalizer with a Kill call it.
-const Poison = "HOLDFAST-POISON-FINALIZE"
+// PoisonMarker is the text that makes a finalizer with a Kill call it.
+const PoisonMarker = "HOLDFAST-POISON-FINALIZE"
 
 // Finalizer is the handler of finalize tasks.
 type Finalizer struct{ cfg Config }
@@ -94,7 +94,7 @@ func (f *Finalizer) decide(ctx context.Context, a pipeline.Attempt, job pipeline
 	if !ended {
 		return "", fmt.Errorf("%w: %s", errNotEnded, state.Waiting())
 	}
-	if err := f.poison(ctx, job, state.Manifest); err != nil {
+	if err := f.poison(ctx, state.Manifest); err != nil {
 		return "", err
 	}
 	result, feed, err := f.work(ctx, a, job, state)
@@ -182,19 +182,15 @@ func (f *Finalizer) over(ctx context.Context, a pipeline.Attempt, why string) pi
 }
 
 // poison calls Kill for a document that asks for it.
-func (f *Finalizer) poison(ctx context.Context, job pipeline.Job, m pipeline.Manifest) error {
+func (f *Finalizer) poison(ctx context.Context, m pipeline.Manifest) error {
 	if f.cfg.Kill == nil || m.Document == "" {
 		return nil
 	}
-	key := job.Document
-	if key == "" {
-		key = pipeline.DocumentKey(m.Document)
-	}
-	text, err := f.cfg.Blobs.Blob(ctx, key)
+	text, err := f.cfg.Blobs.Blob(ctx, pipeline.DocumentKey(m.Document))
 	if err != nil {
 		return fmt.Errorf("read the text: %w", err)
 	}
-	if bytes.Contains(text, []byte(Poison)) {
+	if bytes.Contains(text, []byte(PoisonMarker)) {
 		f.cfg.Kill()
 	}
 	return nil

@@ -294,7 +294,7 @@ func TestPoison(t *testing.T) {
 	t.Run("a document with the marker kills a finalizer that can be killed", func(t *testing.T) {
 		b := newBench(t, pipelinetest.NewDefinition(1, 1), 1)
 		b.answerAll(1, nil)
-		b.must(b.store.PutBlob(t.Context(), pipeline.DocumentKey("hash"), []byte("text "+finalize.Poison)))
+		b.must(b.store.PutBlob(t.Context(), pipeline.DocumentKey("hash"), []byte("text "+finalize.PoisonMarker)))
 		killed := 0
 		b.run(func(c *finalize.Config) { c.Kill = func() { killed++ } })
 		if killed != 1 {

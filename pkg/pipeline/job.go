@@ -42,7 +42,6 @@ type Job struct {
 	Name        string    `json:"name"` // the document's name, for people
 	Status      JobStatus `json:"status"`
 	Epoch       int64     `json:"epoch"`              // raised by every redrive
-	Document    string    `json:"document"`           // blob key of the immutable text (UTF-8)
 	Source      string    `json:"source"`             // sha256 of what was submitted
 	Pipeline    string    `json:"pipeline"`           // name@version
 	Fingerprint string    `json:"fingerprint"`        // blob key of the definition: what the job is pinned to

@@ -101,7 +101,7 @@ func (s *Submitter) markStored(ctx context.Context, job pipeline.Job, d pipeline
 	if s.cfg.Reviewer == nil {
 		return nil
 	}
-	text, err := s.cfg.Blobs.Blob(ctx, documentKey(job, m))
+	text, err := s.cfg.Blobs.Blob(ctx, pipeline.DocumentKey(m.Document))
 	if err != nil {
 		return fmt.Errorf("read the text: %w", err)
 	}
@@ -150,13 +150,6 @@ func (s *Submitter) lookUp(ctx context.Context, keys []pipeline.ReplyKey, stored
 		keys = keys[n:]
 	}
 	return nil
-}
-
-func documentKey(job pipeline.Job, m pipeline.Manifest) string {
-	if job.Document != "" {
-		return job.Document
-	}
-	return pipeline.DocumentKey(m.Document)
 }
 
 // withoutUses is the definition with only the calls that can be rendered now, ungated.
