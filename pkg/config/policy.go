@@ -1,3 +1,7 @@
+// Package config is what is set from outside: a policy file, and model prices.
+//
+// It may decide: what a file may say, and where the mistake in it is. It may not: read the environment, open a store,
+// or hold a number about retrying that is not in pipeline.Policy.
 package config
 
 import (
