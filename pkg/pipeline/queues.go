@@ -13,6 +13,12 @@ type Queues struct {
 	Work    Queue
 }
 
+// Names of the two, wherever they are shown or stored.
+const (
+	ControlQueue = "control"
+	WorkQueue    = "work"
+)
+
 // Of is the queue of a kind of task.
 func (q Queues) Of(kind TaskKind) Queue {
 	if kind == TaskWork {

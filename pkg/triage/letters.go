@@ -25,7 +25,7 @@ func (t *Triage) DeadLetters(ctx context.Context) ([]Letter, error) {
 	for _, q := range []struct {
 		name  string
 		queue pipeline.Queue
-	}{{"control", t.cfg.Queues.Control}, {"work", t.cfg.Queues.Work}} {
+	}{{pipeline.ControlQueue, t.cfg.Queues.Control}, {pipeline.WorkQueue, t.cfg.Queues.Work}} {
 		for cursor := ""; ; {
 			page, next, err := q.queue.DeadLetters(ctx, cursor)
 			if err != nil {

@@ -1,7 +1,8 @@
-// Package wiring turns settings into a working system: it chooses the backend and the model, and hands each step the
-// ports it asks for. It is the only package that imports all of them.
+// Package wiring turns settings into a working system: it opens a backend, and hands each step the ports it asks for.
+// It is the only package that joins steps; the model is chosen by its caller.
 //
-// It may not decide anything about jobs, tasks or calls.
+// It may decide which backend, and what a process has of slots and times where its caller says nothing. It may not
+// decide anything about jobs, tasks or calls.
 package wiring
 
 import (
@@ -37,12 +38,6 @@ var ErrFull = sqlitestore.ErrFull
 // HasEmbedded says that there is a store in the folder, without making one.
 func HasEmbedded(dir string) bool { return sqlitestore.Exists(dir) }
 
-// Names of the queues.
-const (
-	controlQueue = "control"
-	workQueue    = "work"
-)
-
 // OpenEmbedded opens the backend in a folder: one SQLite file that several processes share, and blobs beside it.
 func OpenEmbedded(ctx context.Context, e Embedded, p pipeline.Policy) (*Backend, error) {
 	store, err := sqlitestore.Open(ctx, e.Dir, sqlitestore.Config{Owner: e.Owner, FullSync: e.FullSync, MaxPages: e.MaxPages, OnFull: e.OnFull})
@@ -52,8 +47,8 @@ func OpenEmbedded(ctx context.Context, e Embedded, p pipeline.Policy) (*Backend,
 	return &Backend{
 		Store: store, Blobs: store,
 		Queues: pipeline.Queues{
-			Control: store.Queue(controlQueue, p.Visibility(), p.MaxReceives),
-			Work:    store.Queue(workQueue, p.Visibility(), p.MaxReceives),
+			Control: store.Queue(pipeline.ControlQueue, p.Visibility(), p.MaxReceives),
+			Work:    store.Queue(pipeline.WorkQueue, p.Visibility(), p.MaxReceives),
 		},
 		Release: store.Release,
 		Close:   store.CloseFile,

@@ -136,8 +136,8 @@ func (s *System) Worker() *work.Worker {
 	return work.New(work.Config{
 		Worker: cfg.Worker, Store: b.Store, Reaper: s.Reaper, Opener: s.Opener,
 		Sources: []work.Source{
-			{Name: controlQueue, Queue: b.Queues.Control, Slots: 2},
-			{Name: workQueue, Queue: b.Queues.Work, Slots: cfg.Claims, Batch: 1, Door: caller.Wait},
+			{Name: pipeline.ControlQueue, Queue: b.Queues.Control, Slots: 2},
+			{Name: pipeline.WorkQueue, Queue: b.Queues.Work, Slots: cfg.Claims, Batch: 1, Door: caller.Wait},
 		},
 		Handlers: map[pipeline.TaskKind]pipeline.Handler{
 			pipeline.TaskSplit: splitter, pipeline.TaskWork: stages, pipeline.TaskFinalize: finalizer,
