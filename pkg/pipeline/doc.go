@@ -1,8 +1,10 @@
 // Package pipeline is the words of Holdfast: what a job, a task, a claim and a reply are, when a task is given up, and
 // which writes a store must be able to make. Read it first; then the step you change.
 //
-// It may decide: the rules that are pure functions ([Next], [Policy.Validate], [WhyRefused], [Failure] kinds).
-// It may not: do I/O, read a clock, start a goroutine outside [Group], or import anything but the standard library.
+// It may decide: the rules that are pure functions ([Next], [Policy.Validate], [WhyRefused], [StopFailure], the kinds of
+// [Failure]). What several steps do with the ports in the same way is here too ([ReadReplies], [CancelRow], [Queues]).
+// It may not: do I/O but through the ports that it is handed, read the time but in [RealClock], start a goroutine
+// outside [Group], or import anything but the standard library.
 //
 // # What Holdfast promises
 //
@@ -24,47 +26,62 @@
 // One word per concept. A new word is a change to this table.
 //
 //	job          one submitted document and its work
+//	run          which time it is that the same was submitted; another run is another job
+//	epoch        number of a job's beginning, raised by every redrive; each has its own finalize
 //	pipeline     the definition a job follows: stages, prompts, schemas; a job pins its version
 //	chunk        a part of the document
 //	task         what is claimed, retried and given up: the split of a job, the work on one chunk, the finalize of a job
+//	row          a task, or a job, as the store keeps it
 //	stage        one step of the analysis of a chunk, with its own checkpoint
 //	call         one question to a model
 //	cell         chunk x call: one entry of the plan, with one terminal state
+//	gate         the value of an earlier call below which a call is not asked
 //	try          one sending of a call (tier one)
 //	attempt      one claim's work on a task (tier two); the first is 1
 //	claim        a worker's right to a task, until it expires
 //	generation   number of the claim; names the attempt, fences late writes; nothing ever lowers or resets it
+//	fence        what a write after the claim carries: task, generation, claim id; refused once a later claim exists
+//	refusal      why a row cannot be claimed (a model's refusal is a failure, of kind refused)
 //	renew/expire keep a claim / let it lapse, take it away
 //	deferral     an attempt that ended through no fault of the task; refunded, bounded by its own number
 //	loss         an attempt whose worker died
 //	end          close a claim with an outcome
+//	ending       what is known then: outcome and failure; the verdict ([Next]) is what becomes of the row
+//	stop         why an attempt may send nothing more: cancelled, paused, draining, claim lost, time over
+//	drain        take nothing new, finish what is in flight, then exit
+//	park         set a row aside while its job is paused or not started
 //	close        end a row that nobody holds (exhausted, cancelled, past the deadline)
 //	delivery     arrival of a message; receives is how often
 //	release      make the deliveries of an exited worker visible at once
 //	door         what a task passes before it is received: breaker closed, a slot free
+//	slot         room for one: for a try in flight, for a claim, in the limiter's line
 //	purse        what one attempt has reserved for one stage
 //	ring         send the message that says "look at this row"
 //	abandoned    the task gave up, with every reason
-//	dead letter  a message in a dead-letter queue
+//	dead letter  a message in a dead-letter queue; bury sends it there
 //	reap         find what stalled and move it on
 //	redrive      a person gives an abandoned task attempts back
 //	finalize     decide that a job is over and write its result
 //	reply        a model's stored answer, addressed by the content of its call
 //	failure      a stored reason; its kind decides what happens next
-//	checkpoint   durable record of one stage of one task, or of a cancellation
+//	checkpoint   durable record of one stage of one task (its body), or of a cancellation
+//	record       what is left of one attempt: outcome, reason, time, cost
 //	finding      what a stage reports about the text; provisional, then confirmed or withdrawn
-//	journal      the record of tries, per attempt
+//	feed         the findings of a job as they come, with a cursor
+//	journal      the tries of an attempt, each by name
+//	budget       what a job may still spend; its ceiling is the worst case, or less if a person says so
 //	reservation  money or quota taken before use, settled after
 //	limiter      shared admission in the provider's units
 //	breaker      stops calling a model for a stated reason until a stated time (its row: the cooldown)
+//	strike       a failure that counts against a model's breaker
 //	plan         cells and cost (least, expected, worst) before a job starts
 //	tenant       whose job it is: fairness, access, reply sharing
 //
 // # The tree
 //
 // Steps, in the order a document meets them: submit, ingest, split, work, call, review, finalize, reap, report, triage.
-// Each imports this package and no other step. Adapters (memory, sqlitestore, offline) import this package and
-// their own dependency. wiring alone imports them all and chooses the backend; cli talks to people.
+// Each imports this package and no other step. Adapters (memory, sqlitestore, offline, pipelines, config) import this
+// package and their own dependency. wiring joins the steps over a backend; cli talks to people and chooses the model.
 //
 // # The claim protocol
 //

@@ -7,5 +7,5 @@
 // [Wrap], [Lossy], [Late] and [Counter] stand between a step and its store: they lose answers, hold writes back and
 // count them. [Model] answers by script. The builders make small rows, jobs and definitions.
 //
-// It may not: import an adapter or a step, or be imported by anything but tests and the simulation.
+// It may not: import an adapter or a step, or be imported by anything but tests.
 package pipelinetest
