@@ -216,7 +216,7 @@ func (t *asking) failed(ctx context.Context, s sent) result {
 		return finished(pipeline.Answer{Failure: f, Defers: true, Wait: wait})
 	}
 	if f.Kind.Retryable() && t.n < t.c.cfg.Policy.MaxTries {
-		wait := max(t.c.cfg.Policy.TryWait(t.n, t.c.cfg.Jitter()), spread(after, t.c.cfg.Jitter()))
+		wait := max(t.c.cfg.Policy.TryWait(t.n, t.c.cfg.Jitter()), pipeline.Spread(after, t.c.cfg.Jitter()))
 		if t.waited+wait <= t.c.cfg.Policy.RetryWait {
 			return result{wait: wait}
 		}
@@ -229,9 +229,9 @@ func (t *asking) failed(ctx context.Context, s sent) result {
 	return finished(answer)
 }
 
-// truncated asks once more with twice the room, never the same request again.
+// truncated asks once more with more room, never the same request again.
 func (t *asking) truncated(f pipeline.Failure) result {
-	room := min(2*t.q.Request.MaxTokens, t.c.info.MaxOutput)
+	room := min(pipeline.Escalation*t.q.Request.MaxTokens, t.c.info.MaxOutput)
 	if t.grown || room <= t.request.MaxTokens || t.n >= t.c.cfg.Policy.MaxTries {
 		return finished(pipeline.Answer{Failure: f})
 	}
@@ -326,9 +326,4 @@ func stopCause(ctx context.Context) error {
 		return cause
 	}
 	return pipeline.ErrDraining
-}
-
-// spread lengthens a wait that many were told at once by up to a fifth: nobody comes early, not all together.
-func spread(wait time.Duration, jitter float64) time.Duration {
-	return wait + time.Duration(jitter*float64(wait)/5)
 }

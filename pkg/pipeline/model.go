@@ -121,6 +121,9 @@ type Reply struct {
 	At       Instant  `json:"at"`
 }
 
+// Escalation is how many times its call's max_tokens an answer may have that is asked for again because it was cut.
+const Escalation = 2
+
 // reaskRoom bounds what a re-ask adds to a prompt, in bytes.
 const reaskRoom = 2 * MaxDetail
 
@@ -136,7 +139,7 @@ func Reask(prompt, wrong string) string {
 func TryCost(m ModelInfo, r Request) Money { return m.Price.Of(r.InputTokens(), r.MaxTokens) }
 
 // DearestTry is the most that any try of a first request costs: a re-ask adds to its input, a truncated answer is
-// asked for again with twice the room.
+// asked for again with more room.
 func DearestTry(m ModelInfo, r Request) Money {
-	return m.Price.Of(r.InputTokens()+reaskRoom, min(2*r.MaxTokens, max(m.MaxOutput, r.MaxTokens)))
+	return m.Price.Of(r.InputTokens()+reaskRoom, min(Escalation*r.MaxTokens, max(m.MaxOutput, r.MaxTokens)))
 }

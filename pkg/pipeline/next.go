@@ -123,7 +123,7 @@ func deferralWait(p Policy, v Verdict, e Ending, jitter float64) time.Duration {
 	case e.Failure.Kind == Shutdown, e.Outcome == Died:
 		return 0
 	default:
-		return max(p.DeferralWait(v.Deferrals, jitter), upwards(e.RetryAfter, jitter))
+		return max(p.DeferralWait(v.Deferrals, jitter), Spread(e.RetryAfter, jitter))
 	}
 }
 
@@ -134,7 +134,7 @@ func countedWait(p Policy, v Verdict, e Ending, jitter float64) time.Duration {
 		}
 		return p.AttemptWait(v.Losses-lossesForgiven, jitter)
 	}
-	return max(p.AttemptWait(v.Attempts, jitter), upwards(e.RetryAfter, jitter))
+	return max(p.AttemptWait(v.Attempts, jitter), Spread(e.RetryAfter, jitter))
 }
 
 // DueAt is when the reaper looks at the row next. A message that comes back by itself leaves the reaper a long stop;

@@ -173,18 +173,19 @@ func (p Policy) TryWait(n int, jitter float64) time.Duration {
 
 // AttemptWait is how long a task waits after its nth counted attempt, n >= 1; jitter in [0,1) adds up to a fifth.
 func (p Policy) AttemptWait(n int, jitter float64) time.Duration {
-	return upwards(doubled(p.AttemptBackoff, p.DeferralLimit, n-1), jitter)
+	return Spread(doubled(p.AttemptBackoff, p.DeferralLimit, n-1), jitter)
 }
 
 // DeferralWait is how long a task waits after its nth deferral, n >= 1. Jitter only lengthens it.
 func (p Policy) DeferralWait(n int, jitter float64) time.Duration {
-	return upwards(doubled(p.DeferralBackoff, p.DeferralLimit, n-1), jitter)
+	return Spread(doubled(p.DeferralBackoff, p.DeferralLimit, n-1), jitter)
 }
 
 // RingWait is how long the reaper waits after the nth ring since the last claim, n >= 0.
 func (p Policy) RingWait(n int) time.Duration { return doubled(p.RingDelay, p.RingLimit, n) }
 
-func upwards(wait time.Duration, jitter float64) time.Duration {
+// Spread lengthens a wait that many may have been told at once, by up to a fifth: nobody comes early, not all together.
+func Spread(wait time.Duration, jitter float64) time.Duration {
 	return wait + time.Duration(jitter*float64(wait)/5)
 }
 

@@ -27,9 +27,6 @@ type asks struct {
 	index map[cellKey]int
 }
 
-// escalation is by how much an answer may be longer than its call's max_tokens: the one larger try after a cut answer.
-const escalation = 2
-
 // shownShare is how much of its max_tokens a shown reply is taken to have in the least and expected cost: a quarter is
 // more than answers had on contracts. The worst case does not rely on it.
 const shownShare = 4
@@ -46,7 +43,7 @@ func priceAsks(d pipeline.Definition, m pipeline.Manifest, model pipeline.ModelI
 				a.index[cellKey{chunk.Index, call.ID}] = len(a.list)
 				a.list = append(a.list, ask{
 					input: input + shown/shownShare, output: call.MaxTokens,
-					dearest: dearestTry(model, input+escalation*shown, call.MaxTokens),
+					dearest: dearestTry(model, input+pipeline.Escalation*shown, call.MaxTokens),
 				})
 			}
 		}
