@@ -12,20 +12,6 @@ import (
 	"holdfast/pkg/pipelinetest"
 )
 
-// clock is a time that moves only when told to; sleeping moves it.
-type clock struct{ *pipelinetest.Clock }
-
-func (c clock) Mono() time.Duration { return time.Duration(c.Now()) * time.Millisecond }
-
-func (c clock) Sleep(ctx context.Context, d time.Duration) error {
-	c.Advance(d)
-	return context.Cause(ctx)
-}
-
-func (c clock) WithTimeout(ctx context.Context, _ time.Duration, _ error) (context.Context, context.CancelFunc) {
-	return context.WithCancel(ctx)
-}
-
 const jobID pipeline.JobID = "job-1"
 
 // bench is one job of a definition on a memory store.
@@ -33,14 +19,14 @@ type bench struct {
 	*testing.T
 	store   *memory.Store
 	control *memory.Queue
-	clock   clock
+	clock   *pipelinetest.Clock
 	d       pipeline.Definition
 	policy  pipeline.Policy
 }
 
 // newBench has a running job whose split is done: so many chunks, whose rows have not ended.
 func newBench(t *testing.T, d pipeline.Definition, chunks int) *bench {
-	b := &bench{T: t, store: memory.New(), clock: clock{pipelinetest.NewClock()}, d: d, policy: pipeline.DefaultPolicy()}
+	b := &bench{T: t, store: memory.New(), clock: pipelinetest.NewClock(), d: d, policy: pipeline.DefaultPolicy()}
 	b.control = memory.NewQueue(memory.QueueConfig{Visibility: time.Minute, MaxReceives: 5, Now: b.clock.Now})
 	job := pipelinetest.NewJob(jobID, func(j *pipeline.Job) { j.Fingerprint = d.Key() })
 	split := pipelinetest.NewRow(jobID, pipeline.SplitTask, func(r *pipeline.Task) { r.Stages = 1 })

@@ -1,6 +1,7 @@
 package pipelinetest
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ type QueueHarness struct {
 	Advance func(t testing.TB, d time.Duration)
 }
 
-// Clock is a time that moves only when it is told to.
+// Clock is a [pipeline.Clock] that moves only when it is told to; a sleep is over at once and moves it.
 type Clock struct {
 	mu  sync.Mutex
 	now pipeline.Instant
@@ -60,6 +61,22 @@ func (c *Clock) Advance(d time.Duration) {
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
+
+// Mono moves with Now.
+func (c *Clock) Mono() time.Duration { return time.Duration(c.Now()) * time.Millisecond }
+
+// Sleep moves the clock.
+func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
+	c.Advance(d)
+	return context.Cause(ctx)
+}
+
+// WithTimeout never times out.
+func (c *Clock) WithTimeout(ctx context.Context, _ time.Duration, _ error) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}
+
+var _ pipeline.Clock = (*Clock)(nil)
 
 // T0 is when every test begins: 2026-01-05 09:00:00 UTC.
 const T0 pipeline.Instant = 1767603600000

@@ -21,27 +21,13 @@ const theJob pipeline.JobID = "0123456789-1"
 
 var chunk0 = pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(0)}
 
-// clock is a time that moves only when told to; sleeping moves it.
-type clock struct{ *pipelinetest.Clock }
-
-func (c clock) Mono() time.Duration { return time.Duration(c.Now()) * time.Millisecond }
-
-func (c clock) Sleep(ctx context.Context, d time.Duration) error {
-	c.Advance(d)
-	return context.Cause(ctx)
-}
-
-func (c clock) WithTimeout(ctx context.Context, _ time.Duration, _ error) (context.Context, context.CancelFunc) {
-	return context.WithCancel(ctx)
-}
-
 // bench is a reaper over a store with one running job whose split is done.
 type bench struct {
 	*testing.T
 	ctx           context.Context
 	store         *memory.Store
 	control, work *memory.Queue
-	clock         clock
+	clock         *pipelinetest.Clock
 	policy        pipeline.Policy
 	cfg           reap.Config
 	*reap.Reaper
@@ -53,7 +39,7 @@ type bench struct {
 
 func in(t *testing.T, name string, test func(b *bench), edits ...func(b *bench)) {
 	t.Run(name, func(t *testing.T) {
-		b := &bench{T: t, ctx: t.Context(), store: memory.New(), clock: clock{pipelinetest.NewClock()}, policy: pipeline.DefaultPolicy()}
+		b := &bench{T: t, ctx: t.Context(), store: memory.New(), clock: pipelinetest.NewClock(), policy: pipeline.DefaultPolicy()}
 		queue := memory.QueueConfig{Visibility: time.Minute, MaxReceives: 5, Now: b.clock.Now}
 		b.control, b.work = memory.NewQueue(queue), memory.NewQueue(queue)
 		b.cfg = reap.Config{

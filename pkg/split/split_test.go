@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"holdfast/pkg/memory"
 	"holdfast/pkg/pipeline"
@@ -16,25 +15,11 @@ import (
 
 const jobID = pipeline.JobID("j-1")
 
-// clock is the suite's clock; a sleep is over at once and moves it.
-type clock struct{ *pipelinetest.Clock }
-
-func (c clock) Mono() time.Duration { return time.Duration(c.Now()) * time.Millisecond }
-
-func (c clock) Sleep(ctx context.Context, d time.Duration) error {
-	c.Advance(d)
-	return context.Cause(ctx)
-}
-
-func (c clock) WithTimeout(ctx context.Context, _ time.Duration, _ error) (context.Context, context.CancelFunc) {
-	return context.WithCancel(ctx)
-}
-
 // bench is a job whose split is claimed.
 type bench struct {
 	*testing.T
 	store *memory.Store
-	clock clock
+	clock *pipelinetest.Clock
 	d     pipeline.Definition
 	job   pipeline.Job
 	cfg   Config
@@ -43,7 +28,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T, text string, edits ...func(*pipeline.Job)) *bench {
-	b := &bench{T: t, store: memory.New(), clock: clock{pipelinetest.NewClock()}, d: pipelinetest.NewDefinition(2, 3)}
+	b := &bench{T: t, store: memory.New(), clock: pipelinetest.NewClock(), d: pipelinetest.NewDefinition(2, 3)}
 	source := hash(text)
 	b.job = pipelinetest.NewJob(jobID, append([]func(*pipeline.Job){func(j *pipeline.Job) {
 		j.Source, j.Fingerprint = source, b.d.Key()

@@ -1,7 +1,6 @@
 package submit_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,32 +13,18 @@ import (
 	"holdfast/pkg/submit"
 )
 
-// clock is a time that moves only when told to; sleeping moves it.
-type clock struct{ *pipelinetest.Clock }
-
-func (c clock) Mono() time.Duration { return time.Duration(c.Now()) * time.Millisecond }
-
-func (c clock) Sleep(ctx context.Context, d time.Duration) error {
-	c.Advance(d)
-	return context.Cause(ctx)
-}
-
-func (c clock) WithTimeout(ctx context.Context, _ time.Duration, _ error) (context.Context, context.CancelFunc) {
-	return context.WithCancel(ctx)
-}
-
 // bench is a submitter on an empty memory store.
 type bench struct {
 	*testing.T
 	store         *memory.Store
 	control, work *memory.Queue
-	clock         clock
+	clock         *pipelinetest.Clock
 	cfg           submit.Config
 	*submit.Submitter
 }
 
 func newBench(t *testing.T, edits ...func(*submit.Config)) *bench {
-	b := &bench{T: t, store: memory.New(), clock: clock{pipelinetest.NewClock()}}
+	b := &bench{T: t, store: memory.New(), clock: pipelinetest.NewClock()}
 	queue := memory.QueueConfig{Visibility: time.Minute, MaxReceives: 5, Now: b.clock.Now}
 	b.control, b.work = memory.NewQueue(queue), memory.NewQueue(queue)
 	b.cfg = submit.Config{

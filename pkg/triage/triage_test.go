@@ -16,27 +16,13 @@ import (
 	"holdfast/pkg/triage"
 )
 
-// clock is a time that moves only when told to; sleeping moves it.
-type clock struct{ *pipelinetest.Clock }
-
-func (c clock) Mono() time.Duration { return time.Duration(c.Now()) * time.Millisecond }
-
-func (c clock) Sleep(ctx context.Context, d time.Duration) error {
-	c.Advance(d)
-	return context.Cause(ctx)
-}
-
-func (c clock) WithTimeout(ctx context.Context, _ time.Duration, _ error) (context.Context, context.CancelFunc) {
-	return context.WithCancel(ctx)
-}
-
 const jobID pipeline.JobID = "job-1"
 
 type bench struct {
 	*testing.T
 	store         *memory.Store
 	control, work *memory.Queue
-	clock         clock
+	clock         *pipelinetest.Clock
 	d             pipeline.Definition
 	cfg           triage.Config
 }
@@ -44,7 +30,7 @@ type bench struct {
 // newBench is a partial job of two stages with two calls each: chunk 0 is done, chunk 1 done with a failed cell in its
 // second stage, chunk 2 abandoned in its second stage.
 func newBench(t *testing.T) *bench {
-	b := &bench{T: t, store: memory.New(), clock: clock{pipelinetest.NewClock()}, d: pipelinetest.NewDefinition(2, 2)}
+	b := &bench{T: t, store: memory.New(), clock: pipelinetest.NewClock(), d: pipelinetest.NewDefinition(2, 2)}
 	queue := memory.QueueConfig{Visibility: time.Minute, MaxReceives: 2, Now: b.clock.Now}
 	b.control, b.work = memory.NewQueue(queue), memory.NewQueue(queue)
 	b.cfg = triage.Config{
