@@ -60,7 +60,7 @@
 //	abandoned    the task gave up, with every reason
 //	dead letter  a message in a dead-letter queue; bury sends it there
 //	reap         find what stalled and move it on
-//	redrive      a person gives an abandoned task attempts back
+//	redrive      a person gives a task that ended with cells missing its attempts back
 //	finalize     decide that a job is over and write its result
 //	reply        a model's stored answer, addressed by the content of its call
 //	failure      a stored reason; its kind decides what happens next
@@ -94,5 +94,5 @@
 //	Expire  claimed -> what Next says, by the reaper, for a claim that lapsed
 //	Close   pending or parked -> ended, for rows that nobody may work on any more
 //	Ring    pending, due -> a new message
-//	Redrive abandoned -> pending, together with the job's epoch
+//	Redrive ended -> pending, together with the job's epoch, when a person says so
 package pipeline

@@ -33,6 +33,10 @@ func (r *Reaper) openJobs(ctx context.Context, end time.Duration, report Report)
 	return errors.Join(errs...)
 }
 
+// lookedRoom is of how many jobs it is known when they were looked at last.
+const lookedRoom = 10_000
+
+// turn says that the job is to be looked at now, and remembers that it was.
 func (r *Reaper) turn(id pipeline.JobID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,7 +44,7 @@ func (r *Reaper) turn(id pipeline.JobID) bool {
 	if last, looked := r.looked[id]; looked && now-last < r.cfg.Policy.RenewEvery {
 		return false
 	}
-	if len(r.looked) > 10_000 {
+	if len(r.looked) > lookedRoom {
 		clear(r.looked)
 	}
 	r.looked[id] = now
