@@ -84,25 +84,18 @@ func rankOfEnder(r Record) int {
 
 // AllItems is every item whose key begins with prefix.
 func AllItems(ctx context.Context, items Items, job JobID, prefix string) ([]Item, error) {
-	var all []Item
-	for cursor := ""; ; {
-		page, next, err := items.Items(ctx, job, prefix, cursor)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page...)
-		if next == "" {
-			return all, nil
-		}
-		cursor = next
-	}
+	return allPages(func(cursor string) ([]Item, string, error) { return items.Items(ctx, job, prefix, cursor) })
 }
 
 // AllTasks is every row of a job, in order of their ids.
 func AllTasks(ctx context.Context, tasks Tasks, job JobID) ([]Task, error) {
-	var all []Task
+	return allPages(func(cursor string) ([]Task, string, error) { return tasks.Tasks(ctx, job, cursor) })
+}
+
+func allPages[T any](read func(cursor string) (page []T, next string, err error)) ([]T, error) {
+	var all []T
 	for cursor := ""; ; {
-		page, next, err := tasks.Tasks(ctx, job, cursor)
+		page, next, err := read(cursor)
 		if err != nil {
 			return nil, err
 		}

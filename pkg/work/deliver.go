@@ -127,26 +127,20 @@ func (w *Worker) jobClaims(ctx context.Context, job pipeline.JobID) (int, error)
 	if _, small := w.small.Load(job); small {
 		return 0, nil
 	}
+	rows, err := pipeline.AllTasks(ctx, w.cfg.Store, job)
+	if err != nil {
+		return 0, err
+	}
 	held, tasks, split := 0, 0, false
-	for cursor := ""; ; {
-		page, next, err := w.cfg.Store.Tasks(ctx, job, cursor)
-		if err != nil {
-			return 0, err
+	for _, row := range rows {
+		if row.ID.Kind() == pipeline.TaskSplit {
+			split = row.Status.Ended()
+			continue
 		}
-		for _, row := range page {
-			if row.ID.Kind() == pipeline.TaskSplit {
-				split = row.Status.Ended()
-				continue
-			}
-			tasks++
-			if row.Status == pipeline.TaskClaimed {
-				held++
-			}
+		tasks++
+		if row.Status == pipeline.TaskClaimed {
+			held++
 		}
-		if next == "" {
-			break
-		}
-		cursor = next
 	}
 	if split && tasks <= w.cfg.Policy.MaxJobClaims {
 		w.small.Store(job, true)
