@@ -147,43 +147,6 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-func TestModel(t *testing.T) {
-	request := pipeline.Request{Key: "k", Prompt: "What does the text say?"}
-	t.Run("a script is followed, then the default", func(t *testing.T) {
-		m := NewModel()
-		m.Script("k", Failing(pipeline.Throttled), Answering(`{"score": 1}`))
-		var got []string
-		for range 3 {
-			r, err := m.Complete(t.Context(), request)
-			var failed *pipeline.ModelError
-			if errors.As(err, &failed) {
-				r.Text = string(failed.Kind)
-			}
-			got = append(got, r.Text)
-		}
-		if want := []string{"throttled", `{"score": 1}`, `{"score": 0.5}`}; !slices.Equal(got, want) {
-			t.Errorf("got %v, want %v", got, want)
-		}
-		if tries := m.Tries()["k"]; tries != 3 || len(m.Asked()) != 3 {
-			t.Errorf("got %d tries, %d requests; want 3, 3", tries, len(m.Asked()))
-		}
-	})
-	t.Run("a try that waits ends with its context, unless it ignores it", func(t *testing.T) {
-		m := NewModel()
-		never, until := make(chan struct{}), make(chan struct{})
-		m.Script("k", Reaction{Until: never}, Reaction{Until: until, Ignores: true, Text: "late"})
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(pipeline.ErrCancelled)
-		if _, err := m.Complete(ctx, request); !errors.Is(err, pipeline.ErrCancelled) || m.Aborted() != 1 {
-			t.Errorf("got error %v, %d aborted; want ErrCancelled, 1", err, m.Aborted())
-		}
-		close(until)
-		if r, err := m.Complete(ctx, request); err != nil || r.Text != "late" {
-			t.Errorf("got %q, error %v; want the late answer", r.Text, err)
-		}
-	})
-}
-
 func TestDefinitionsAreValid(t *testing.T) {
 	for stages := 1; stages <= 3; stages++ {
 		for calls := 1; calls <= 4; calls++ {

@@ -5,7 +5,7 @@
 // one seeded history on two stores and compares every answer.
 //
 // [Wrap], [Lossy], [Late] and [Counter] stand between a step and its store: they lose answers, hold writes back and
-// count them. [Model] answers by script. The builders make small rows, jobs and definitions.
+// count them. [Clock] moves when it is told to. The builders make small rows, jobs and definitions.
 //
 // It may not: import an adapter or a step, or be imported by anything but tests.
 package pipelinetest
