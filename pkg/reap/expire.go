@@ -9,6 +9,9 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
+// expired is what a sweep, and an observer, call it.
+const expired = "expired"
+
 // Expire ends a claim that lapsed: the record first, then the row by the same rule as its worker would have used.
 func (r *Reaper) Expire(ctx context.Context, row pipeline.Task) (pipeline.Task, error) {
 	return r.expire(ctx, row, "")
@@ -77,7 +80,7 @@ func (r *Reaper) expire(ctx context.Context, row pipeline.Task, exited string) (
 		return row, fmt.Errorf("expire %s: %w", row.Ref, err)
 	}
 	r.cfg.Log.WarnContext(ctx, "claim expired", "task", row.Ref.String(), "worker", row.ClaimedBy, "status", ended.Status, "generation", row.Generation)
-	r.cfg.Observe(ended, "expired")
+	r.cfg.Observe(ended, expired)
 	return ended, r.expired(ctx, ended)
 }
 

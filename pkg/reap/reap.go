@@ -145,6 +145,8 @@ func (r *Reaper) row(ctx context.Context, row pipeline.Task, jobs map[pipeline.J
 		r.mu.Unlock()
 		if did != "" {
 			report[did]++
+		}
+		if did != "" && did != expired { // Expire has told it
 			r.cfg.Observe(row, did)
 		}
 	case errors.Is(err, pipeline.ErrFenced):

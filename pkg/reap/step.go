@@ -100,7 +100,7 @@ func (r *Reaper) step(ctx context.Context, row pipeline.Task, jobs map[pipeline.
 func (r *Reaper) claimed(ctx context.Context, row pipeline.Task, now pipeline.Instant) (string, error) {
 	if row.Expirable(pipeline.ExpireWrite{Now: now, MaxSkew: r.cfg.Policy.MaxSkew}) {
 		_, err := r.Expire(ctx, row)
-		return "expired", err
+		return expired, err
 	}
 	due := max(row.ExpiresAt.Add(r.cfg.Policy.MaxSkew)+1, now+1)
 	_, err := r.cfg.Store.Postpone(ctx, row, due)

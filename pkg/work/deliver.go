@@ -108,7 +108,7 @@ func (w *Worker) full(ctx context.Context, m pipeline.Message) bool {
 	if m.Task.Kind() != pipeline.TaskWork {
 		return false
 	}
-	held, err := w.jobClaims(ctx, m.Job)
+	held, err := w.sizes.claims(ctx, m.Job)
 	if err != nil || held < w.cfg.Policy.MaxJobClaims {
 		return false
 	}
@@ -119,33 +119,6 @@ func (w *Worker) full(ctx context.Context, m pipeline.Message) bool {
 	write := pipeline.RingWrite{Seen: row, Due: w.clock.Now().Add(30 * time.Second), Count: 0}
 	_, err = w.cfg.Store.Ring(ctx, write)
 	return err == nil
-}
-
-// jobClaims counts the claims on a job. Once its split is done and it has no more tasks than the bound, the bound
-// cannot matter any more, and the rows are not read again.
-func (w *Worker) jobClaims(ctx context.Context, job pipeline.JobID) (int, error) {
-	if _, small := w.small.Load(job); small {
-		return 0, nil
-	}
-	rows, err := pipeline.AllTasks(ctx, w.cfg.Store, job)
-	if err != nil {
-		return 0, err
-	}
-	held, tasks, split := 0, 0, false
-	for _, row := range rows {
-		if row.ID.Kind() == pipeline.TaskSplit {
-			split = row.Status.Ended()
-			continue
-		}
-		tasks++
-		if row.Status == pipeline.TaskClaimed {
-			held++
-		}
-	}
-	if split && tasks <= w.cfg.Policy.MaxJobClaims {
-		w.small.Store(job, true)
-	}
-	return held, nil
 }
 
 func (w *Worker) delete(ctx context.Context, source int, d pipeline.Delivery) {

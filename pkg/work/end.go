@@ -137,7 +137,7 @@ func (w *Worker) after(ctx context.Context, source int, d pipeline.Delivery, row
 			log.WarnContext(ctx, "ring failed; the reaper rings", "error", err)
 		}
 	}
-	if row.Status.Ended() && row.ID.Kind() != pipeline.TaskFinalize {
+	if row.Status.Ended() && row.ID.Kind() != pipeline.TaskFinalize && w.sizes.mayOpen(row.Job) {
 		if err := w.cfg.Opener.MaybeFinalize(ctx, row.Job); err != nil {
 			log.WarnContext(ctx, "opening of finalize failed; the reaper does it", "error", err)
 		}

@@ -10,7 +10,6 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"holdfast/pkg/pipeline"
@@ -90,7 +89,7 @@ type Worker struct {
 	crew  *crew
 	jobs  *jobs
 	clock pipeline.Clock
-	small sync.Map // jobs that cannot hold too many claims
+	sizes *sizes
 }
 
 // New is a worker that has not started.
@@ -112,6 +111,7 @@ func New(cfg Config) *Worker {
 	}
 	w := &Worker{cfg: cfg, clock: cfg.Clock}
 	w.crew = newCrew(cfg.Sources)
+	w.sizes = &sizes{store: cfg.Store, clock: cfg.Clock, policy: cfg.Policy}
 	w.jobs = newJobs(cfg.Store, cfg.Clock, cfg.Policy, cfg.Log)
 	return w
 }
