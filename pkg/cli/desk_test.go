@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"holdfast/pkg/offline"
 	"holdfast/pkg/pipeline"
@@ -71,12 +74,16 @@ func (d *desk) token(name, does string) { write(d.T, d.kills, name, does) }
 // hears waits until a process has told that.
 func (d *desk) hears(what string) string {
 	d.Helper()
-	for line := range d.heard {
-		if strings.HasPrefix(line, what) {
-			return line
+	for tooLong := time.After(time.Minute); ; {
+		select {
+		case line := <-d.heard:
+			if strings.HasPrefix(line, what) {
+				return line
+			}
+		case <-tooLong:
+			d.Fatalf("nobody told %q", what)
 		}
 	}
-	return ""
 }
 
 // global puts the global flags before a command.
@@ -203,9 +210,15 @@ func (d *desk) job(s *wiring.System) pipeline.Job {
 	return jobs[0]
 }
 
-// quiet checks that both queues are empty.
+// quiet checks that no message is left that leads to anything: all are made visible, a worker that does another job
+// to its end meets them before it, and then both queues are empty.
 func (d *desk) quiet(s *wiring.System) {
 	d.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(d.store, "holdfast.db"))
+	d.must(err)
+	_, err = db.ExecContext(d.Context(), "PRAGMA busy_timeout = 5000; UPDATE messages SET visible_at = 1")
+	d.must(errors.Join(err, db.Close()))
+	d.does(exitCompleted, "run", d.doc("tickets.txt", "Ticket 1\nNobody can log in.\n"), "--pipeline", "../pipelines/examples/support-tickets.yaml", "--fresh", "--out", d.out)
 	for name, q := range map[string]pipeline.Queue{"control": s.Backend.Queues.Control, "work": s.Backend.Queues.Work} {
 		if visible, inFlight, err := q.Depth(d.Context()); err != nil || visible+inFlight > 0 {
 			d.Errorf("queue %s: %d visible, %d in flight, %v; want it empty", name, visible, inFlight, err)
@@ -235,11 +248,11 @@ func (d *desk) asked() int {
 	return n
 }
 
-// says checks that a text says all of that.
+// says checks that a text says all of that, wherever its lines are folded.
 func (d *desk) says(text string, all ...string) {
 	d.Helper()
 	for _, want := range all {
-		if !strings.Contains(text, want) {
+		if !strings.Contains(oneLine(text), oneLine(want)) {
 			d.Errorf("it does not say %q:\n%s", want, text)
 		}
 	}
@@ -249,4 +262,16 @@ func (d *desk) says(text string, all ...string) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// storedReplies are the replies to what the ledger knows.
+func storedReplies(d *desk, s *wiring.System) map[pipeline.ReplyKey]pipeline.Reply {
+	d.Helper()
+	var keys []pipeline.ReplyKey
+	for _, e := range d.entries() {
+		keys = append(keys, e.Key)
+	}
+	found, err := pipeline.ReadReplies(d.Context(), s.Backend.Store, s.Backend.Blobs, pipeline.NewRealClock(), keys)
+	d.must(err)
+	return found
 }

@@ -170,7 +170,7 @@ func statusLines(ctx context.Context, s *wiring.System, p progress) []string {
 	if !job.Reason.None() {
 		lines = append(lines, "reason: "+job.Reason.String())
 	}
-	if job.Status == pipeline.JobPlanned && p.Chunks == 0 {
+	if !job.Status.Ended() && p.Chunks == 0 {
 		return append(lines, "not split yet; a worker does that: holdfast worker")
 	}
 	if plan, err := s.Submitter.Plan(ctx, job.ID); err == nil && job.Status == pipeline.JobPlanned {

@@ -186,11 +186,15 @@ func (b *bench) replies(entries []offline.Entry) map[pipeline.ReplyKey]pipeline.
 }
 
 // wait waits until all jobs have ended, then drains the workers.
-func (b *bench) wait() map[pipeline.JobID]pipeline.Job {
+func (b *bench) wait() map[pipeline.JobID]pipeline.Job { return b.waitWatching(func() {}) }
+
+// waitWatching is wait, looking whenever something may have happened.
+func (b *bench) waitWatching(look func()) map[pipeline.JobID]pipeline.Job {
 	b.t.Helper()
 	jobs := map[pipeline.JobID]pipeline.Job{}
 	for len(jobs) < len(b.jobs) {
 		<-b.ended
+		look()
 		for _, id := range b.jobs {
 			job, err := b.system.Backend.Store.Job(context.Background(), id)
 			if err != nil {

@@ -157,7 +157,7 @@ func (o outcome) spending() string {
 	line := fmt.Sprintf("%s asked, %s answered by stored replies; %s",
 		count(o.Asked, "call", "calls"), count(o.Counts.Answered-o.Asked, "cell", "cells"), count(o.Spend.Tries, "try", "tries"))
 	if o.Spend.Unnamed > 0 {
-		line += fmt.Sprintf(" and at most %s of killed workers", thousands(o.Spend.Unnamed))
+		line += fmt.Sprintf(" (%s of workers that died, counted as sent)", thousands(o.Spend.Unnamed))
 	}
 	return line + kinds(o.Spend.Failures) + "; spend " + spendNote(o.Spend.Cost, o.model) + "."
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -72,14 +73,19 @@ func writeReport(ctx context.Context, s *wiring.System, r pipeline.Result, dir s
 	return names, nil
 }
 
-// writable makes the folder and says whether files can be written there: better asked before the work than after.
+// writable says whether the folder of a report can be made and written: better asked before the work than after it.
+// Nothing is made yet.
 func writable(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return usage("the report cannot be written: %v; name another folder with --out", err)
+	there := filepath.Clean(dir)
+	for there != filepath.Dir(there) {
+		if _, err := os.Stat(there); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		there = filepath.Dir(there)
 	}
-	probe, err := os.CreateTemp(dir, ".holdfast-*")
+	probe, err := os.CreateTemp(there, ".holdfast-*")
 	if err != nil {
-		return usage("the report cannot be written: %v; name another folder with --out", err)
+		return usage("the report cannot be written to %s: %v; name another folder with --out", dir, err)
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
