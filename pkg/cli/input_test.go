@@ -99,12 +99,9 @@ schemas:
       urgency: {type: integer, minimum: 0, maximum: 10}
 `
 
-func TestOneLineOfFiveMegabytes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it has hundreds of chunks")
-	}
+func TestOneLongLine(t *testing.T) {
 	d := newDesk(t, "")
-	code, out, errOut := d.holdfast("submit", d.doc("line.txt", strings.Repeat("The party shall pay the other party for each loss. ", 5<<20/51)), "--profile", "compact")
+	code, out, errOut := d.holdfast("submit", d.doc("line.txt", strings.Repeat("The party shall pay the other party for each loss. ", longLine/51)), "--profile", "compact")
 	if code != exitCompleted {
 		t.Fatalf("exit code %d: %s%s", code, out, errOut)
 	}
@@ -171,7 +168,7 @@ func TestBadFlags(t *testing.T) {
 		}
 		job := string(d.job(d.system()).ID)
 		d.says(d.does(exitUsage, "why", job, "first"), `"first" names no task`)
-		d.says(d.does(exitFailed, "why", job, "7"), "7")
+		d.says(d.does(exitUsage, "why", job, "7"), "has no work#00007", "holdfast status "+job)
 	})
 }
 

@@ -145,8 +145,8 @@ func (o outcome) headline() string {
 	if o.Stood {
 		return line + fmt.Sprintf("; job %s had ended before: 0 calls.", o.Job)
 	}
-	line += "; " + count(o.Killed, "worker killed", "workers killed")
 	if o.Witness {
+		line += "; " + count(o.Killed, "worker killed", "workers killed")
 		line += fmt.Sprintf("; %s in flight and %s asked again", count(o.InFlight, "call", "calls"), count(o.Again, "stored answer", "stored answers"))
 	}
 	return line + "."

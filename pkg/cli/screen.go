@@ -51,8 +51,12 @@ func (s *screen) say(format string, args ...any) {
 
 func (s *screen) lines(lines ...string) {
 	s.clear()
+	width := columns
+	if s.width != nil {
+		width = min(width, s.width())
+	}
 	for _, line := range lines {
-		for _, part := range fold(line, columns) {
+		for _, part := range fold(line, width) {
 			fmt.Fprintln(s.out, part)
 		}
 	}

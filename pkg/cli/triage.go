@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -63,7 +64,11 @@ func (c *whyCmd) story(a *app, s *wiring.System, job pipeline.Job) (story, error
 	if err != nil {
 		return nil, err
 	}
-	return s.Triage.Why(a.ctx, job.ID, task)
+	told, err := s.Triage.Why(a.ctx, job.ID, task)
+	if errors.Is(err, pipeline.ErrNotFound) {
+		return nil, usage("job %s has no %s; it is %s. See what it has with: holdfast status %s", job.ID, task, job.Status, job.ID)
+	}
+	return told, err
 }
 
 type redriveCmd struct {
