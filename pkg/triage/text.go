@@ -96,9 +96,9 @@ func heading(text string) string {
 
 func (s TaskStory) standing() string {
 	t := s.Task
-	text := fmt.Sprintf("%s, %d of %d stages accepted, %d attempts", t.Status, t.Accepted, t.Stages, len(s.Attempts))
+	text := fmt.Sprintf("%s, %d of %d stages accepted, %s", t.Status, t.Accepted, t.Stages, many(len(s.Attempts), "attempt"))
 	if t.Deferrals > 0 {
-		text += fmt.Sprintf(", %d deferrals", t.Deferrals)
+		text += ", " + many(t.Deferrals, "deferral")
 	}
 	if t.Losses > 0 {
 		text += fmt.Sprintf(", %d losses since the last accepted stage", t.Losses)
@@ -166,6 +166,13 @@ func sums(r pipeline.Record) string {
 		text += "; failed: " + strings.Join(failures, ", ")
 	}
 	return text
+}
+
+func many(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return pipeline.Count(n) + " " + one + "s"
 }
 
 func tries(n int) string {
