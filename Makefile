@@ -37,6 +37,14 @@ fmt: ## format
 mutants: ## break one clause at a time; each mutant must make its test fail
 	go run ./scripts/mutants
 
+.PHONY: train
+train: ## make the classifier's weights again: make train CUAD=DIR
+	go run ./scripts/train -cuad "$(CUAD)"
+
+.PHONY: eval
+eval: ## measure the offline model against CUAD's labels, beside a baseline: make eval CUAD=DIR
+	go run ./scripts/eval -cuad "$(CUAD)"
+
 .PHONY: clean
 clean: ## remove what building and running left here
 	rm -rf bin .holdfast holdfast-out

@@ -1,14 +1,20 @@
 package offline
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Sentence is a sentence of a text as the classifier sees it: what stands in it and what stands before it.
 type Sentence struct {
 	Start, End int // bytes of the text that was given
 	Features   []Feature
+	Checks     []string // whose rules match it, whatever the classifier says
+	Certain    []string // whose rules match it and are too sure to be denied
+	Lacks      []int    // kinds of Clauses that it has no word of
 }
 
-// Feature is a word, a pair of words or a word of what stands before, by its hash, and where in the sentence it is.
+// Feature is a word, a pair of words, or a word of the heading or of what stands before, by its hash, and where in the sentence it is.
 type Feature struct {
 	ID    uint32 // below 1 << FeatureBits
 	Start int32  // bytes from the sentence's beginning; -1 if it stands before the sentence
@@ -27,6 +33,25 @@ func Sentences(document string) []Sentence {
 	all := make([]Sentence, len(t.sentences))
 	for i, s := range t.sentences {
 		all[i] = Sentence{Start: t.at[s.start], End: t.at[s.end-1] + 1, Features: t.features(i)}
+		for k := range clauses {
+			if t.lacks(i, k) {
+				all[i].Lacks = append(all[i].Lacks, k)
+			}
+		}
+	}
+	for check, rules := range ruleIndex {
+		for _, r := range rules {
+			for _, h := range t.matches(r) {
+				i, _ := slices.BinarySearchFunc(t.sentences, h.sentence.start, func(s span, at int) int { return s.start - at })
+				list := &all[i].Checks
+				if h.certain() {
+					list = &all[i].Certain
+				}
+				if !slices.Contains(*list, check) {
+					*list = append(*list, check)
+				}
+			}
+		}
 	}
 	return all
 }
@@ -55,6 +80,10 @@ func (t *text) features(i int) []Feature {
 			b.add('s', before, tok)
 		}
 		before, last = last, tok
+	}
+	for tok := range tokens(t.plain[t.titles[i].start:t.titles[i].end]) {
+		tok.start, tok.end = -1, -1
+		b.add('t', tok, tok)
 	}
 	from := 0
 	if i > 0 {

@@ -1,6 +1,11 @@
-// Package offline is a model without a network: rules that answer the calls of the contract review, a generic answer
-// for every other call, and faults and deaths on command. It costs nothing, and the same request always gets the same
-// answer, so a whole job can be run, killed and run again on any machine.
+// Package offline is a model without a network: rules and a small classifier that answer the calls of the contract
+// review, a generic answer for every other call, and faults and deaths on command. It costs nothing, and the same
+// request always gets the same answer, so a whole job can be run, killed and run again on any machine.
+//
+// The rules say how a clause stands to the playbook. The classifier (clauses.go, weights.go) was trained on contracts
+// that lawyers marked, CUAD v1; it denies hits of rules that look like no clause, finds clauses that no rule matches,
+// which are then reported without a judgement, and lifts or lowers scores. scripts/train makes its weights again, and
+// scripts/eval measures the whole; its README says how good it is and where it is not.
 //
 // It may decide: what an answer says (answer.go and the rules), how long it takes and how it fails (this file and
 // faults.go). It may not: know the document beyond the request, keep answers, retry, or pass itself off as anything
@@ -30,7 +35,7 @@ const (
 // Name and Version are the model's; a changed rule is a new version, since stored replies are addressed by it.
 const (
 	Name    = "offline-rules-1"
-	Version = "1"
+	Version = "2"
 )
 
 // Config is how the model behaves. The zero value answers at once and never fails.

@@ -18,14 +18,19 @@ type findings struct {
 	Findings []finding `json:"findings"`
 }
 
-// check answers the checks that the prompt shows, for one analyst.
+// check answers the checks that the prompt shows, for one analyst: what the rules say and the classifier does not deny,
+// and what the classifier alone sees.
 func (q question) check(analyst string) []finding {
 	var all []finding
 	for _, p := range q.playbook {
-		for _, r := range rulesOf(analyst + "." + p.id) {
-			for _, h := range r.apply(q.text, hitsPerRule) {
-				all = append(all, h.finding(q.text, p))
-			}
+		check := analyst + "." + p.id
+		var hits []hit
+		for _, r := range rulesOf(check) {
+			hits = append(hits, r.apply(q.text, hitsPerRule)...)
+		}
+		hits = append(hits, q.text.seen(check, hits)...)
+		for _, h := range hits {
+			all = append(all, h.finding(q.text, p))
 		}
 	}
 	return all

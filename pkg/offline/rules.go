@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -24,14 +23,15 @@ const (
 	rejects   stands = iota // the position that the playbook rejects: its severity
 	accepts                 // acceptable: low
 	preferred               // as preferred, worth knowing: info
+	unjudged                // what the check asks about, but nobody has judged it: low
 )
 
 // rule finds one point in one sentence. Texts may hold {who} (the party in the group `who`), {n} (the group `n`) and
 // {x} (the group `x`).
 type rule struct {
 	check   string // analyst.check of the playbook
-	when    *regexp.Regexp
-	unless  *regexp.Regexp
+	when    pattern
+	unless  pattern
 	of      side
 	stands  stands
 	above   float64 // n must be greater, if set
@@ -45,9 +45,9 @@ type rule struct {
 
 // re compiles a rule's pattern. `WHO` stands for a party: one or two capitalised words. Everything else is compared
 // without regard to case.
-func re(pattern string) *regexp.Regexp {
-	pattern = strings.ReplaceAll(pattern, "WHO", `(?P<who>(?-i:[A-Z][A-Za-z0-9&-]+(?: [A-Z][A-Za-z0-9&-]+)?))`)
-	return regexp.MustCompile(`(?i)` + pattern)
+func re(expression string) pattern {
+	expression = strings.ReplaceAll(expression, "WHO", `(?P<who>(?-i:[A-Z][A-Za-z0-9&-]+(?: [A-Z][A-Za-z0-9&-]+)?))`)
+	return newPattern(`(?i)` + expression)
 }
 
 var mutual = re(`\b(?:either|neither|each|both) (?:of the )?part(?:y|ies)\b|\bthe parties (?:shall|will|agree)\b`)
@@ -62,24 +62,40 @@ type hit struct {
 	sure     float64
 }
 
-// apply looks for the rule in every sentence of the text; at most `most` hits.
+// apply looks for the rule in every sentence of the text, leaves out what the classifier denies, and keeps at most
+// `most` hits.
 func (r *rule) apply(t *text, most int) []hit {
+	hits := t.allowed(r.check, t.matches(r))
+	return hits[:min(len(hits), most)]
+}
+
+// matches are all sentences that the rule matches, found once: a score and a check ask for the same.
+func (t *text) matches(r *rule) []hit {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if hits, known := t.hits[r]; known {
+		return hits
+	}
 	var hits []hit
 	for _, s := range t.sentences {
-		if len(hits) == most {
-			break
-		}
 		if h, ok := r.match(t, s); ok {
 			hits = append(hits, h)
 		}
 	}
+	if t.hits == nil {
+		t.hits = map[*rule][]hit{}
+	}
+	t.hits[r] = hits
 	return hits
 }
 
 func (r *rule) match(t *text, s span) (hit, bool) {
 	sentence := t.plain[s.start:s.end]
+	if !r.when.possible(t.lower[s.start:s.end]) {
+		return hit{}, false
+	}
 	m := r.when.FindStringSubmatchIndex(sentence)
-	if m == nil || r.unless != nil && r.unless.MatchString(sentence) {
+	if m == nil || r.unless.Regexp != nil && r.unless.MatchString(sentence) {
 		return hit{}, false
 	}
 	group := func(name string) string {
@@ -130,7 +146,7 @@ func (r *rule) severity(p position) pipeline.Severity {
 	s := r.at
 	switch {
 	case s != "":
-	case r.stands == accepts:
+	case r.stands == accepts, r.stands == unjudged:
 		s = pipeline.Low
 	case r.stands == preferred:
 		s = pipeline.Info
@@ -156,6 +172,8 @@ func (h hit) finding(t *text, p position) finding {
 	switch h.rule.stands {
 	case accepts:
 		why += " Acceptable under the playbook: " + p.acceptable
+	case unjudged:
+		why += " Compare it with what the playbook prefers: " + p.preferred
 	case preferred:
 		why += " In line with the playbook: " + p.preferred
 	default:

@@ -30,6 +30,10 @@ var termRules = []rule{
 		redline: "Either party may terminate this Agreement without cause on ninety (90) days' written notice.", sure: 0.9,
 	},
 	{
+		check: "term-termination.convenience", when: re(`\bWHO (?:may|shall have the right to|has the right to|can|will have the right to|reserves the right to)\b.{0,40}\bterminate\b.{0,60}\b(?:at any time|without cause|for any reason|for convenience|for no reason)`), unless: mutual, of: ours, stands: preferred,
+		title: "{who} may leave without cause", why: "{who} can end the contract without a reason; that is in our favour.", sure: 0.85,
+	},
+	{
 		check: "term-termination.convenience", when: re(`\beither party\b.{0,60}\bterminate\b.{0,80}\b(?:at any time|without cause|for any reason|for convenience)`), stands: accepts,
 		title: "Either party may leave without cause", why: "Both parties can end the contract without a reason.", sure: 0.85,
 	},
@@ -141,6 +145,10 @@ var assignmentRules = []rule{
 		check: "assignment-control.successors", when: re(`\bbinding (?:up)?on\b.{0,80}\b(?:heirs|successors)\b`), unless: re(`permitted (?:successors|assigns)`), at: pipeline.Low,
 		title: "Binds all successors and assigns", why: "The words bind assigns of any kind and do not refer to the clause on assignment.",
 		redline: "... permitted successors and assigns ...", sure: 0.7,
+	},
+	{
+		check: "assignment-control.successors", when: re(`\b(?:is|are|be|as)\b.{0,40}\b(?:intended |express )?third[- ]party beneficiar`), unless: re(`\bno third|\bnot\b.{0,60}\bthird[- ]party beneficiar`), stands: accepts,
+		title: "A third party may enforce the contract", why: "Somebody who is not a party is given rights under the contract.", sure: 0.75,
 	},
 	{
 		check: "assignment-control.assignor-liability", when: re(`\bassign.{0,120}\b(?:released|relieved|discharged)\b`), unless: re(`\bnot (?:be )?(?:released|relieved)`),

@@ -123,8 +123,17 @@ var covenantRules = []rule{
 		redline: "... shall not actively market outside the Territory.", sure: 0.85,
 	},
 	{
-		check: "restrictive-covenants.standstill", when: re(`\bcovenants? not to sue\b|\bwaives?\b.{0,80}\b(?:any )?(?:defen[sc]e|claims?|right to)\b`), unless: re(`\bjury\b|no waiver|waiver (?:of any|shall)`),
-		title: "A defence or claim is given up in advance", why: "The waiver applies to disputes that nobody knows yet.", redline: "Delete.", sure: 0.75,
+		check: "restrictive-covenants.standstill", when: re(`\bwaives?\b.{0,80}\bany defen[sc]e\b`),
+		title: "A defence or claim is given up in advance", why: "The waiver applies to disputes that nobody knows yet.", redline: "Delete.", sure: 0.85,
+	},
+	{
+		check: "restrictive-covenants.standstill", when: re(`\bcovenants? not to sue\b|\b(?:release|waive|relinquish)\w*\b.{0,80}\b(?:claims?|right to)\b`), unless: re(`\bjury\b|no waiver|waiver (?:of any|shall)|any defen[sc]e`),
+		title: "Claims are given up in advance", why: "The waiver applies to disputes that nobody knows yet.", redline: "Delete.", sure: 0.75,
+	},
+	{
+		check: "restrictive-covenants.standstill", when: re(`\b(?:not|never|neither)\b.{0,80}\b(?:contest|challenge|dispute|attack|question)\b.{0,80}\b(?:validity|ownership|title|rights?|enforceab)`),
+		title: "The other party's rights may not be challenged", why: "Validity or ownership may not be questioned, not even in defence.",
+		redline: "Delete, or: the other party may terminate if its rights are challenged.", sure: 0.8,
 	},
 }
 

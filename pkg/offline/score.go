@@ -2,7 +2,7 @@ package offline
 
 import (
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 
 	"holdfast/pkg/pipeline"
@@ -15,7 +15,7 @@ type score struct {
 }
 
 // signs of a category: one strong sign is a clause about it; weak ones add up.
-type signs struct{ strong, weak *regexp.Regexp }
+type signs struct{ strong, weak pattern }
 
 const (
 	strongWorth = 45
@@ -23,8 +23,8 @@ const (
 	mostWeak    = 5
 )
 
-// score says how much the part has of a category, from the density of its words, and how bad what it says is, from the
-// rules.
+// score says how much the part has of a category, from what the classifier sees and from the density of its words, and
+// how bad what it says is, from the rules.
 func (q question) score(category string) any {
 	s, ok := categorySigns[category]
 	if !ok {
@@ -33,15 +33,58 @@ func (q question) score(category string) any {
 	strong := distinct(s.strong.FindAllString(q.text.plain, -1))
 	weak := distinct(s.weak.FindAllString(q.text.plain, -1))
 	value := min(100, strongWorth*min(len(strong), 1)+10*max(0, len(strong)-1)+weakWorth*min(len(weak), mostWeak))
-	return score{Score: value, Risk: riskOf(q.text, category), Reason: reason(strong, weak)}
+	clause, likely := q.text.likeliest(category)
+	switch {
+	case clause == "":
+	case likely >= 1:
+		value = max(value, clauseWorth+int((100-clauseWorth)*min(1, (likely-1)/likely)))
+	case covered[category] && likely < faint:
+		value = min(value, mentionWorth)
+	}
+	return score{Score: value, Risk: riskOf(q.text, category), Reason: reason(clause, likely, strong, weak)}
 }
 
-func reason(strong, weak []string) string {
-	found := append(append([]string{}, strong...), weak...)
-	if len(found) == 0 {
-		return "None of the words of this category occur."
+const (
+	clauseWorth  = 45  // of a sentence that the classifier takes for a clause of the category
+	mentionWorth = 30  // at most, of words of the category that no clause goes with
+	faint        = 0.2 // of what makes a finding: less likely than that is not a clause of the category
+)
+
+// covered are the categories whose clauses are nearly all of kinds that the classifier knows. Their words alone, in a
+// list of what survives the contract for example, do not make a clause.
+var covered = map[string]bool{
+	"limitation_of_liability": true, "term_renewal": true, "assignment_change_of_control": true, "restrictive_covenants": true,
+}
+
+// likeliest is the kind of the category's clauses that a sentence of the text is most likely of, and how likely, as a
+// multiple of what makes a finding; "" where the classifier knows no kind of the category.
+func (t *text) likeliest(category string) (kind string, likely float64) {
+	for k, c := range clauses {
+		if !slices.Contains(checksOf[category], c.check) {
+			continue
+		}
+		if kind == "" {
+			kind = c.kind
+		}
+		for _, chances := range t.chances() {
+			if of := float64(chances[k] / trained().kinds[k].Find); of > likely {
+				kind, likely = c.kind, of
+			}
+		}
 	}
-	return fmt.Sprintf("%d clear and %d weak signs, among them %q.", len(strong), len(weak), strings.Join(found[:min(3, len(found))], ", "))
+	return kind, likely
+}
+
+func reason(clause string, likely float64, strong, weak []string) string {
+	found := append(append([]string{}, strong...), weak...)
+	text := "None of the words of this category occur."
+	if len(found) > 0 {
+		text = fmt.Sprintf("%d clear and %d weak signs, among them %q.", len(strong), len(weak), strings.Join(found[:min(3, len(found))], ", "))
+	}
+	if clause != "" && likely >= 1 {
+		text += fmt.Sprintf(" A sentence reads like a clause of the kind %q.", clause)
+	}
+	return text
 }
 
 func distinct(found []string) []string {

@@ -16,8 +16,16 @@ type span struct{ start, end int }
 type text struct {
 	original  string
 	plain     string
-	at        []int // for each byte of plain, where it stands in original; one more for the end
+	lower     string // plain in lower case, byte for byte
+	at        []int  // for each byte of plain, where it stands in original; one more for the end
 	sentences []span
+	titles    []span // of each sentence: the heading that it stands under; empty if there is none
+
+	judged sync.Once // likely is made when it is first asked for
+	likely [][]float32
+
+	mu   sync.Mutex
+	hits map[*rule][]hit
 }
 
 const maxQuote = 320
@@ -54,8 +62,39 @@ func (r *recent) of(original string) *text {
 func newText(original string) *text {
 	t := &text{original: original}
 	t.flatten()
+	t.lower = lower(t.plain)
 	t.split()
+	t.title()
 	return t
+}
+
+// lower changes the letters of ASCII alone, so that every byte keeps its place.
+func lower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c | 0x20
+		}
+	}
+	return string(b)
+}
+
+// longestTitle is how long a sentence may be that is a heading: "Assignment."
+const longestTitle = 60
+
+// title finds the heading of each sentence: what split left out before it, or a sentence too short to be more.
+func (t *text) title() {
+	t.titles = make([]span, len(t.sentences))
+	under, last := span{}, 0
+	for i, s := range t.sentences {
+		if gap := t.trim(span{last, s.start}); gap.end-gap.start > 3 {
+			under = gap
+		}
+		t.titles[i], last = under, s.end
+		if s.end-s.start <= longestTitle {
+			under = s
+		}
+	}
 }
 
 var skipped = regexp.MustCompile(`(?:\n[ \t]*\d{1,3}[ \t]*\n|[\s\x{00a0}]|&[a-z]sp;|&[a-z]bsp;)+`)

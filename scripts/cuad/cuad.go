@@ -143,11 +143,17 @@ var holdout string
 // Holdout are the names of the contracts that are never trained on.
 func Holdout() []string { return Names(holdout) }
 
+//go:embed trained.txt
+var trained string
+
+// Trained are the names of the contracts that the shipped weights were made of.
+func Trained() []string { return Names(trained) }
+
 // Names are the lines of a list of names; lines that begin with # are for the reader.
 func Names(list string) []string {
 	var names []string
 	for _, line := range strings.Split(list, "\n") {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+		if line = strings.TrimSuffix(line, "\r"); line != "" && !strings.HasPrefix(line, "#") { // some names end with a space
 			names = append(names, line)
 		}
 	}
