@@ -41,6 +41,7 @@ type Caller struct {
 	slots  chan struct{} // a try in flight holds one; waiting for a retry holds none
 	door   *door
 	purses purses
+	meter  meter
 
 	mu       sync.Mutex
 	flights  map[pipeline.ReplyKey]*flight // keys that this process is asking now
@@ -85,9 +86,18 @@ func (c *Caller) Ask(ctx context.Context, a pipeline.Attempt, questions []pipeli
 		return c.noMoney(answers, open, err)
 	}
 	var group pipeline.Group
-	for _, i := range open {
+	read := c.cfg.Clock.Mono()
+	for n, i := range open {
 		if err := c.seat(ctx, a); err != nil {
 			answers[i] = pipeline.Answer{Stop: err}
+			continue
+		}
+		if c.cfg.Clock.Mono()-read >= c.cfg.Policy.ReplyFresh {
+			c.storedMeanwhile(ctx, a, questions, answers, open[n:])
+			read = c.cfg.Clock.Mono()
+		}
+		if answers[i].Reused {
+			<-c.slots
 			continue
 		}
 		group.Go(func() {
@@ -125,6 +135,28 @@ func (c *Caller) stored(ctx context.Context, a pipeline.Attempt, questions []pip
 		c.cfg.Observe(a.Claim().Ref, answers[i])
 	}
 	return open, nil
+}
+
+// storedMeanwhile looks again for the replies of questions that wait for their slot: another draft of the document, or a
+// worker whose claim was taken, may have stored them. What cannot be read now is asked.
+func (c *Caller) storedMeanwhile(ctx context.Context, a pipeline.Attempt, questions []pipeline.Question, answers []pipeline.Answer, open []int) {
+	var keys []pipeline.ReplyKey
+	for _, i := range open {
+		if !answers[i].Reused {
+			keys = append(keys, questions[i].Request.Key)
+		}
+	}
+	found, err := pipeline.ReadReplies(ctx, c.cfg.Replies, c.cfg.Blobs, c.cfg.Clock, keys)
+	if err != nil {
+		return
+	}
+	for _, i := range open {
+		reply, ok := found[questions[i].Request.Key]
+		if ok && !answers[i].Reused {
+			answers[i] = pipeline.Answer{Reply: reply, Reused: true}
+			c.cfg.Observe(a.Claim().Ref, answers[i])
+		}
+	}
 }
 
 // all gives the same failure, which is everybody's, to all open questions.

@@ -4,10 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
+	"sync/atomic"
 
 	"holdfast/pkg/pipeline"
 )
+
+// meter knows how many more input tokens the provider has counted than were estimated, so that what is reserved is
+// what will be billed.
+type meter struct{ ratio atomic.Uint64 } // bits of a float64; 0 = never more than estimated
+
+// most is the most that one try of a request costs, by what was counted so far.
+func (m *meter) most(info pipeline.ModelInfo, r pipeline.Request) pipeline.Money {
+	estimated := r.InputTokens()
+	if ratio := math.Float64frombits(m.ratio.Load()); ratio > 1 {
+		estimated = int(math.Ceil(ratio * float64(estimated)))
+	}
+	return info.Price.Of(estimated, r.MaxTokens)
+}
+
+// count takes what the provider counted for a request.
+func (m *meter) count(r pipeline.Request, counted int) {
+	ratio := float64(counted) / float64(max(1, r.InputTokens()))
+	for {
+		old := m.ratio.Load()
+		if ratio <= max(1, math.Float64frombits(old)) || m.ratio.CompareAndSwap(old, math.Float64bits(ratio)) {
+			return
+		}
+	}
+}
 
 // purses are the reservations of attempts: one stage's is settled in the write that reserves the next one's.
 type purses struct {
@@ -33,7 +59,7 @@ func (c *Caller) openPurse(ctx context.Context, a pipeline.Attempt, questions []
 	claim := a.Claim()
 	var need pipeline.Money
 	for _, i := range open {
-		need += pipeline.TryCost(c.info, questions[i].Request)
+		need += c.meter.most(c.info, questions[i].Request)
 	}
 	c.purses.mu.Lock()
 	before := c.purses.open[claim.Fence()]

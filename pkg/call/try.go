@@ -62,7 +62,7 @@ func (t *asking) try(ctx context.Context) result {
 	if wait := t.c.door.openFor(); wait > 0 {
 		return finished(pipeline.Answer{Failure: pipeline.Fail(pipeline.Busy, "the breaker of %s is open", t.c.info.Name), Defers: true, Wait: wait})
 	}
-	most := pipeline.TryCost(t.c.info, t.request)
+	most := t.c.meter.most(t.c.info, t.request)
 	if err := t.purse.take(ctx, most); err != nil {
 		return t.noMoney(err)
 	}
@@ -78,6 +78,7 @@ func (t *asking) try(ctx context.Context) result {
 	}
 	t.n++
 	try, sent := t.send(ctx)
+	t.c.meter.count(t.request, try.Usage.Input)
 	slot.refund(ctx, try.Usage.Input+try.Usage.Output)
 	if try.Failure.Kind.Free() {
 		t.a.Unsent()

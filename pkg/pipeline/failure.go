@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -73,8 +74,10 @@ func (f Failure) String() string {
 	return fmt.Sprintf("%s%s: %s", f.Kind, where, f.Cause)
 }
 
-// Cut shortens s to at most n bytes without cutting a character in two.
+// Cut shortens s to at most n bytes without cutting a character in two. Bytes that are no text become "?": a provider's
+// error may be anything.
 func Cut(s string, n int) string {
+	s = strings.ToValidUTF8(s, "?")
 	if len(s) <= n {
 		return s
 	}

@@ -10,11 +10,13 @@ import (
 
 // History is what is left of a task's attempts.
 type History struct {
-	Records  []Record  // every one, in order of generation
-	Journals []Journal // in order of generation and page
+	Records    []Record  // every one, in order of generation
+	Journals   []Journal // in order of generation and page
+	Unreadable []string  // keys of what could not be decoded
 }
 
-// ReadHistory reads all records and journals of a task.
+// ReadHistory reads all records and journals of a task. One that cannot be decoded is named and passed over: nothing
+// that has to go on may wait for a reason that is lost.
 func ReadHistory(ctx context.Context, items Items, ref Ref) (History, error) {
 	all, err := AllItems(ctx, items, ref.Job, RecordsPrefix(ref.ID))
 	if err != nil {
@@ -26,13 +28,15 @@ func ReadHistory(ctx context.Context, items Items, ref Ref) (History, error) {
 		case strings.Contains(item.Key, "#end#"):
 			r, err := Decode[Record](item.Body, item.Key)
 			if err != nil {
-				return History{}, err
+				h.Unreadable = append(h.Unreadable, item.Key)
+				continue
 			}
 			h.Records = append(h.Records, r)
 		case strings.Contains(item.Key, "#tries#"):
 			j, err := Decode[Journal](item.Body, item.Key)
 			if err != nil {
-				return History{}, err
+				h.Unreadable = append(h.Unreadable, item.Key)
+				continue
 			}
 			h.Journals = append(h.Journals, j)
 		}

@@ -16,6 +16,8 @@ type Policy struct {
 	MaxReasks   int           `json:"max_reasks"`   // of a malformed answer, within MaxTries
 	CallTimeout time.Duration `json:"call_timeout"` // of one try
 
+	ReplyFresh time.Duration `json:"reply_fresh"` // stored replies are read again before a try once the last reading is older
+
 	// The model's door, shared by all workers.
 	BreakerWindow time.Duration `json:"breaker_window"` // strikes of two tasks within it open the breaker
 	BreakerOpen   time.Duration `json:"breaker_open"`   // how long it stays open when the failure states no time
@@ -58,6 +60,7 @@ func DefaultPolicy() Policy {
 		RetryWait:   30 * time.Second,
 		MaxReasks:   2,
 		CallTimeout: 100 * time.Second,
+		ReplyFresh:  5 * time.Second,
 
 		BreakerWindow: time.Minute,
 		BreakerOpen:   30 * time.Second,
@@ -123,6 +126,7 @@ func (p Policy) Validate() error {
 	positive("max_skew", p.MaxSkew)
 	positive("job_poll", p.JobPoll)
 	positive("call_timeout", p.CallTimeout)
+	positive("reply_fresh", p.ReplyFresh)
 	positive("breaker_open", p.BreakerOpen)
 	positive("throttle_pause", p.ThrottlePause)
 	positive("limiter_burst", p.LimiterBurst)

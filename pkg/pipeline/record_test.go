@@ -62,7 +62,7 @@ func TestCut(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"short", 10, "short"}, {"short", 5, "short"}, {"short", 2, "sh"}, {"", 0, ""}, {"aé", 2, "a"}, {"é", 1, ""}, {"aéb", 3, "aé"}, {"日本", 5, "日"},
+		{"short", 10, "short"}, {"short", 5, "short"}, {"short", 2, "sh"}, {"", 0, ""}, {"aé", 2, "a"}, {"é", 1, ""}, {"aéb", 3, "aé"}, {"日本", 5, "日"}, {"a\xff\xfeb", 10, "a?b"},
 	} {
 		if got := Cut(test.text, test.n); got != test.want || !utf8.ValidString(got) {
 			t.Errorf("%q to %d bytes: got %q, want %q", test.text, test.n, got, test.want)

@@ -105,6 +105,21 @@ func TestClosing(t *testing.T) {
 			b.Error("no bell")
 		}
 	})
+	in(t, "a parked row whose job began to run during the sweep is not put off", func(b *bench) {
+		b.row(0, func(r *pipeline.Task) { r.Status = pipeline.TaskParked })
+		b.job(pipeline.JobPlanned)
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			err := do(ctx)
+			if op.Name == "Task" { // the sweep has just read the job as planned
+				b.job(pipeline.JobRunning)
+			}
+			return err
+		})
+		b.Reaper = reap.New(b.cfg)
+		b.sweep(time.Minute)
+		b.sweep(time.Second)
+		b.status(chunk0, pipeline.TaskPending)
+	})
 	in(t, "a paused job's deadline does not end its rows", func(b *bench) {
 		b.row(0, func(r *pipeline.Task) { r.Status = pipeline.TaskParked })
 		b.job(pipeline.JobPaused)

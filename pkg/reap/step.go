@@ -88,6 +88,9 @@ func (r *Reaper) step(ctx context.Context, row pipeline.Task, jobs map[pipeline.
 	case row.Status == pipeline.TaskParked && s.job.Runs(row.ID.Kind()):
 		return r.unpark(ctx, row, now)
 	case row.Status == pipeline.TaskParked:
+		if job, err := r.cfg.Store.Job(ctx, row.Job); err != nil || job.Runs(row.ID.Kind()) {
+			return "", err // it began to run during this sweep: the next one unparks the row
+		}
 		_, err := r.cfg.Store.Postpone(ctx, row, now.Add(r.cfg.Policy.RingLimit))
 		return "", err
 	case row.Attempts >= r.cfg.Policy.MaxAttempts:

@@ -86,17 +86,34 @@ func (s *Submitter) unpark(ctx context.Context, id pipeline.JobID) error {
 		if row.Status != pipeline.TaskParked {
 			continue
 		}
-		row, err := s.cfg.Store.Unpark(ctx, row, s.cfg.Clock.Now())
-		switch {
-		case errors.Is(err, pipeline.ErrFenced): // the reaper was faster
-		case err != nil:
+		row, unparked, err := s.unparkRow(ctx, row)
+		if err != nil {
 			return fmt.Errorf("unpark: %w", err)
-		default:
+		}
+		if unparked {
 			ready = append(ready, row)
 		}
 	}
 	_ = s.cfg.Queues.Ring(ctx, ready...) // lost: the rows are due, and the reaper rings
 	return nil
+}
+
+// unparkRow unparks a row as long as it is parked: the reaper may only have put it off meanwhile.
+func (s *Submitter) unparkRow(ctx context.Context, row pipeline.Task) (pipeline.Task, bool, error) {
+	for range moves {
+		pending, err := s.cfg.Store.Unpark(ctx, row, s.cfg.Clock.Now())
+		old, refused := pipeline.Old(err)
+		switch {
+		case err == nil:
+			return pending, true, nil
+		case !refused:
+			return row, false, err
+		case old == nil || old.Status != pipeline.TaskParked:
+			return row, false, nil // the reaper was faster
+		}
+		row = *old
+	}
+	return row, false, nil
 }
 
 // change decides what becomes of the job as it stands, and writes that on condition that it still stands so. A

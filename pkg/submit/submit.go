@@ -89,7 +89,8 @@ func (s *Submitter) Submit(ctx context.Context, sub Submission) (job pipeline.Jo
 		case err == nil && sub.anew(job):
 			continue
 		case err == nil:
-			return job, true, nil
+			job, err = s.lowered(ctx, sub, job)
+			return job, true, err
 		case !errors.Is(err, pipeline.ErrNotFound):
 			return pipeline.Job{}, false, fmt.Errorf("submit %s: read job %s: %w", sub.Name, id, err)
 		}
@@ -100,6 +101,21 @@ func (s *Submitter) Submit(ctx context.Context, sub Submission) (job pipeline.Jo
 		return job, !created, nil
 	}
 	return pipeline.Job{}, false, fmt.Errorf("submit %s: it has had %d runs: change the document or the pipeline", sub.Name, maxRuns)
+}
+
+// lowered gives a job that stands the ceiling that the submission asks for. Once it has begun the ceiling is fixed, and
+// saying nothing would let it spend more than was asked.
+func (s *Submitter) lowered(ctx context.Context, sub Submission, job pipeline.Job) (pipeline.Job, error) {
+	if sub.MaxCost == 0 || sub.MaxCost == job.MaxCost || job.Status.Ended() {
+		return job, nil
+	}
+	return s.change(ctx, job.ID, "lower the ceiling of", func(job pipeline.Job) (pipeline.Job, error) {
+		if _, err := s.cfg.Store.Budget(ctx, job.ID); err == nil || job.Status != pipeline.JobPlanned {
+			return job, stands(job, "its ceiling is fixed since it began; cancel it, and submit it again with the other ceiling: its replies are kept")
+		}
+		job.MaxCost = sub.MaxCost
+		return job, nil
+	})
 }
 
 func (sub Submission) check() error {

@@ -7,8 +7,9 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
-// journalPage is how many tries one item of the journal holds at most: far below the limit of an item.
-const journalPage = 250
+// journalPage is how large one item of the journal may be, in encoded bytes: far below the limit of an item, whatever a
+// provider's errors look like.
+const journalPage = 100 << 10
 
 // journal gathers an attempt's tries until they are written, and their sums for the attempt's record.
 type journal struct {
@@ -26,11 +27,22 @@ func (j *journal) add(t pipeline.Try) {
 	j.sums.Add(t)
 }
 
+// page is how many of the tries that wait fit one item.
+func (j *journal) page() int {
+	size := 0
+	for n, t := range j.waiting {
+		if size += len(pipeline.Encode(t)); size > journalPage && n > 0 {
+			return n
+		}
+	}
+	return len(j.waiting)
+}
+
 // flush writes the tries that wait. A page that could not be written waits for the next flush.
 func (a *attempt) flush(ctx context.Context) error {
 	for {
 		a.mu.Lock()
-		n := min(len(a.journal.waiting), journalPage)
+		n := a.journal.page()
 		page := pipeline.Journal{
 			Task: a.journal.task, Generation: a.journal.generation, Worker: a.journal.worker,
 			Page: a.journal.pages, Tries: a.journal.waiting[:n:n],

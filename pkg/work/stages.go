@@ -41,6 +41,9 @@ func (s *Stages) Handle(ctx context.Context, a pipeline.Attempt) pipeline.Ending
 	}
 	defer s.cfg.Asker.Done(ctx, a)
 	r, err := s.load(ctx, a)
+	if errors.Is(err, errGone) {
+		return failWith(pipeline.Invalid, "load the chunk", err)
+	}
 	if err != nil {
 		return failWith(pipeline.StoreFault, "load the chunk", err)
 	}
@@ -85,24 +88,26 @@ func (s *Stages) load(ctx context.Context, a pipeline.Attempt) (pipeline.StageRe
 	r := pipeline.StageRequest{Job: job, Replies: map[string]string{}}
 	var err error
 	if r.Definition, err = s.texts.definition(ctx, job.Fingerprint); err != nil {
-		return r, err
+		return r, notLoaded("definition", job.Fingerprint, err)
 	}
 	manifest, err := s.texts.manifest(ctx, job.ID)
 	if err != nil {
-		return r, err
+		return r, notLoaded("manifest", pipeline.ManifestKey, err)
 	}
 	n := claim.ID.Number()
 	if n < 0 || n >= len(manifest.Chunks) {
 		return r, fmt.Errorf("the manifest has %d chunks, none with number %d", len(manifest.Chunks), n)
 	}
 	r.Chunk = manifest.Chunks[n]
-	if r.Text, err = s.texts.text(ctx, pipeline.DocumentKey(manifest.Document)); err != nil {
-		return r, err
+	document := pipeline.DocumentKey(manifest.Document)
+	if r.Text, err = s.texts.text(ctx, document); err != nil {
+		return r, notLoaded("document", document, err)
 	}
 	for stage := 1; stage <= claim.Accepted; stage++ {
-		item, err := s.cfg.Items.Item(ctx, job.ID, pipeline.BodyKey(claim.ID, stage, claim.Body(stage)))
+		key := pipeline.BodyKey(claim.ID, stage, claim.Body(stage))
+		item, err := s.cfg.Items.Item(ctx, job.ID, key)
 		if err != nil {
-			return r, fmt.Errorf("read stage %d: %w", stage, err)
+			return r, notLoaded("accepted stage", key, err)
 		}
 		body, err := pipeline.Decode[pipeline.StageBody](item, "stage body")
 		if err != nil {
@@ -111,6 +116,17 @@ func (s *Stages) load(ctx context.Context, a pipeline.Attempt) (pipeline.StageRe
 		r.Bodies = append(r.Bodies, body)
 	}
 	return r, s.repliesOf(ctx, r)
+}
+
+// errGone says that what was stored before the chunk's row was made is no longer there: waiting brings nothing back.
+var errGone = errors.New("is gone, submit the document again")
+
+// notLoaded names what could not be read, and tells what is gone from what cannot be read now.
+func notLoaded(what, key string, err error) error {
+	if errors.Is(err, pipeline.ErrNotFound) {
+		return fmt.Errorf("the %s %s %w: %w", what, key, errGone, err)
+	}
+	return fmt.Errorf("read the %s %s: %w", what, key, err)
 }
 
 // repliesOf reads the texts that later stages' prompts show.

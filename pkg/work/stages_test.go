@@ -298,3 +298,70 @@ func TestStages(t *testing.T) {
 		}
 	})
 }
+
+// itemStore is pipeline.Items, embedded by another name than that of its method.
+type itemStore = pipeline.Items
+
+// forgetfulItems cannot read what one key names.
+type forgetfulItems struct {
+	itemStore
+	key string
+	err error
+}
+
+func (f forgetfulItems) Item(ctx context.Context, job pipeline.JobID, key string) ([]byte, error) {
+	if key == f.key {
+		return nil, f.err
+	}
+	return f.itemStore.Item(ctx, job, key)
+}
+
+// forgetfulBlobs is the same of blobs.
+type forgetfulBlobs struct {
+	pipeline.Blobs
+	key string
+	err error
+}
+
+func (f forgetfulBlobs) Blob(ctx context.Context, key string) ([]byte, error) {
+	if key == f.key {
+		return nil, f.err
+	}
+	return f.Blobs.Blob(ctx, key)
+}
+
+func TestStagesGone(t *testing.T) {
+	attempt := func(b *bench, key string, broken error) pipeline.Record {
+		asker, r, _ := b.stages(b.stored)
+		b.rung(0, two, func(r *pipeline.Task) { r.Accepted, r.Bodies = 1, []int64{3} })
+		b.must(b.store.PutItem(b.ctx, theJob, pipeline.BodyKey(chunk0.ID, 1, 3), pipeline.Encode(pipeline.StageBody{Stage: 1})))
+		b.start("worker", nil, func(h *host) {
+			items := forgetfulItems{h.cfg.Store.(pipeline.Items), key, broken}
+			h.cfg.Handlers[pipeline.TaskWork] = work.NewStages(work.StagesConfig{
+				Model: "scripted@1", Asker: asker, Reviewer: r, Items: items, Replies: b.store,
+				Feed: h.cfg.Store.(pipeline.Feed), Blobs: forgetfulBlobs{b.store, key, broken}, Clock: b.clock, Policy: b.policy,
+			})
+		})
+		b.pass(time.Second)
+		return b.last(chunk0)
+	}
+	for what, key := range map[string]string{
+		"definition": pipelinetest.NewDefinition(2, 2).Key(), "document": pipeline.DocumentKey("hash"),
+		"manifest": pipeline.ManifestKey, "body of an accepted stage": pipeline.BodyKey(chunk0.ID, 1, 3),
+	} {
+		in(t, "a "+what+" that is gone ends the task at once and is named", func(b *bench) {
+			record := attempt(b, key, pipeline.ErrNotFound)
+			b.status(chunk0, pipeline.TaskAbandoned)
+			if record.Failure.Kind != pipeline.Invalid || !strings.Contains(record.Failure.Cause, key) {
+				b.Errorf("got %v, want invalid, with the key %s", record.Failure, key)
+			}
+		})
+		in(t, "a "+what+" that cannot be read now is a deferral", func(b *bench) {
+			record := attempt(b, key, pipeline.ErrBusy)
+			b.status(chunk0, pipeline.TaskPending)
+			if record.Outcome != pipeline.Deferral || record.Failure.Kind != pipeline.StoreFault {
+				b.Errorf("got %s with %v, want a deferral", record.Outcome, record.Failure)
+			}
+		})
+	}
+}
