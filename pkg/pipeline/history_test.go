@@ -1,6 +1,10 @@
 package pipeline
 
-import "testing"
+import (
+	"context"
+	"slices"
+	"testing"
+)
 
 func TestCounting(t *testing.T) {
 	record := func(generation int64, ender, previous string) Record {
@@ -31,5 +35,27 @@ func TestCounting(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// pageOf is items that can only be listed.
+type pageOf struct {
+	itemsPort
+	all []Item
+}
+
+type itemsPort = Items
+
+func (p pageOf) Items(context.Context, JobID, string, string) ([]Item, string, error) {
+	return p.all, "", nil
+}
+
+func TestReadHistoryPassesOverWhatItCannotRead(t *testing.T) {
+	good, bad := RecordKey("work#00001", 1, "a"), JournalKey("work#00001", 2, 0)
+	h, err := ReadHistory(t.Context(), pageOf{all: []Item{
+		{Key: good, Body: Encode(Record{Generation: 1, Ender: "a"})}, {Key: bad, Body: []byte("x")},
+	}}, Ref{Job: "j", ID: "work#00001"})
+	if err != nil || len(h.Records) != 1 || !slices.Equal(h.Unreadable, []string{bad}) {
+		t.Errorf("got %d records, unreadable %v, error %v; want one, %s named, and no error", len(h.Records), h.Unreadable, err, bad)
 	}
 }
