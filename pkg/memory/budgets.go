@@ -12,7 +12,7 @@ import (
 
 type budget struct {
 	ceiling, remaining, spent pipeline.Money
-	raised                    map[int64]bool                          // the epochs that raised it
+	raised                    map[pipeline.TaskID]int64               // the last generation whose redrive raised it
 	open                      map[pipeline.Reservation]pipeline.Money // by their key: without the amount
 }
 
@@ -65,25 +65,25 @@ func (s *Store) OpenBudget(ctx context.Context, job pipeline.JobID, ceiling pipe
 	}
 	s.budgets[job] = &budget{
 		ceiling: ceiling, remaining: ceiling,
-		raised: map[int64]bool{}, open: map[pipeline.Reservation]pipeline.Money{},
+		raised: map[pipeline.TaskID]int64{}, open: map[pipeline.Reservation]pipeline.Money{},
 	}
 	return nil
 }
 
-// RaiseBudget adds to the ceiling, once per epoch.
-func (s *Store) RaiseBudget(ctx context.Context, job pipeline.JobID, epoch int64, amount pipeline.Money) error {
+// RaiseBudget adds to the ceiling, once per redrive.
+func (s *Store) RaiseBudget(ctx context.Context, ref pipeline.Ref, generation int64, amount pipeline.Money) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	b, err := s.budget(job)
+	b, err := s.budget(ref.Job)
 	if err != nil {
 		return err
 	}
-	if b.raised[epoch] {
+	if last, raised := b.raised[ref.ID]; raised && generation <= last {
 		return nil
 	}
-	b.raised[epoch] = true
+	b.raised[ref.ID] = generation
 	b.ceiling += amount
 	b.remaining += amount
 	return nil

@@ -221,8 +221,8 @@ type Feed interface {
 type Budgets interface {
 	// OpenBudget sets the ceiling only if the job has none.
 	OpenBudget(ctx context.Context, job JobID, ceiling Money) error
-	// RaiseBudget adds to the ceiling, once per epoch.
-	RaiseBudget(ctx context.Context, job JobID, epoch int64, amount Money) error
+	// RaiseBudget adds to the ceiling for a redrive of a task at a generation: once, and nothing for a lower one.
+	RaiseBudget(ctx context.Context, ref Ref, generation int64, amount Money) error
 	// Reserve takes amount under key: if the key is absent and that much remains. It settles others in the same write.
 	// ErrCeiling if too little remains, others settled (Budget then says whether others' reservations are open); then
 	// nothing is settled either. A key that is open with the same amount was our own write: no error.

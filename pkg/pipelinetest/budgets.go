@@ -15,7 +15,7 @@ var budgetPromises = []promise{
 	{"a refund whose answer was lost is recognised", lostSettle},
 	{"reserving settles others in the same write", reserveSettles},
 	{"a late worker's reservation is not its successor's", reservationsAreFenced},
-	{"the ceiling is raised once per epoch", raisedOncePerEpoch},
+	{"the ceiling is raised once per redrive of a task", raisedOnceEach},
 	{"a budget that was not opened is not found", noBudget},
 }
 
@@ -179,14 +179,20 @@ func reservationsAreFenced(t *testing.T, h Harness) {
 	b.budget(100, 40, 30, successor)
 }
 
-func raisedOncePerEpoch(t *testing.T, h Harness) {
+func raisedOnceEach(t *testing.T, h Harness) {
 	b := opened(t, h)
-	loses(b, "RaiseBudget", func(s pipeline.Store) error { return s.RaiseBudget(b.ctx, b.job, 2, 50) })
-	b.must(h.Store.RaiseBudget(b.ctx, b.job, 2, 50))
+	one, other := pipeline.Ref{Job: b.job, ID: pipeline.WorkTask(1)}, pipeline.Ref{Job: b.job, ID: pipeline.WorkTask(2)}
+	loses(b, "RaiseBudget", func(s pipeline.Store) error { return s.RaiseBudget(b.ctx, one, 2, 50) })
+	b.must(h.Store.RaiseBudget(b.ctx, one, 2, 50))
 	b.budget(150, 150, 0)
-	b.must(h.Store.RaiseBudget(b.ctx, b.job, 3, 7))
-	b.must(h.Store.RaiseBudget(b.ctx, b.job, 2, 50))
-	b.budget(157, 157, 0)
+	b.must(h.Store.RaiseBudget(b.ctx, other, 2, 20))
+	b.budget(170, 170, 0)
+	b.must(h.Store.RaiseBudget(b.ctx, one, 3, 7))
+	b.must(h.Store.RaiseBudget(b.ctx, one, 2, 50))
+	b.must(h.Store.RaiseBudget(b.ctx, other, 2, 20))
+	b.budget(177, 177, 0)
+	b.must(h.Store.RaiseBudget(b.ctx, pipeline.Ref{Job: b.job, ID: pipeline.WorkTask(3)}, 0, 1)) // a row that was never claimed
+	b.budget(178, 178, 0)
 }
 
 func noBudget(t *testing.T, h Harness) {
@@ -197,7 +203,7 @@ func noBudget(t *testing.T, h Harness) {
 	b.fails(err, pipeline.ErrNotFound)
 	_, err = h.Store.Settle(b.ctx, b.job, reservation(1, 1, 1))
 	b.fails(err, pipeline.ErrNotFound)
-	b.fails(h.Store.RaiseBudget(b.ctx, b.job, 2, 1), pipeline.ErrNotFound)
+	b.fails(h.Store.RaiseBudget(b.ctx, pipeline.Ref{Job: b.job, ID: pipeline.WorkTask(1)}, 2, 1), pipeline.ErrNotFound)
 	_, err = h.Store.Budget(b.ctx, b.job)
 	b.fails(err, pipeline.ErrNotFound)
 }

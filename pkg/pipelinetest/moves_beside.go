@@ -137,8 +137,8 @@ func (h *history) moneyMove() move {
 		ceiling := pipeline.Money(100 + h.IntN(200))
 		return one("OpenBudget", func(s pipeline.Store) (string, error) { return "", s.OpenBudget(h.ctx, job, ceiling) })
 	case 1:
-		epoch := int64(h.now-T0) / 40_000
-		return one("RaiseBudget", func(s pipeline.Store) (string, error) { return "", s.RaiseBudget(h.ctx, job, epoch, 30) })
+		ref, generation := pipeline.Ref{Job: job, ID: h.id()}, int64(h.now-T0)/40_000-int64(h.IntN(2))
+		return one("RaiseBudget", func(s pipeline.Store) (string, error) { return "", s.RaiseBudget(h.ctx, ref, generation, 30) })
 	case 2:
 		return one("Settle", func(s pipeline.Store) (pipeline.Budget, error) { return sorted(s.Settle(h.ctx, job, first, second)) })
 	default:

@@ -201,9 +201,9 @@ func (w *wrapped) OpenBudget(ctx context.Context, job pipeline.JobID, ceiling pi
 	})
 }
 
-func (w *wrapped) RaiseBudget(ctx context.Context, job pipeline.JobID, epoch int64, amount pipeline.Money) error {
-	return tell(ctx, w.around, writes("RaiseBudget", string(job)), func(ctx context.Context) error {
-		return w.inner.RaiseBudget(ctx, job, epoch, amount)
+func (w *wrapped) RaiseBudget(ctx context.Context, ref pipeline.Ref, generation int64, amount pipeline.Money) error {
+	return tell(ctx, w.around, writes("RaiseBudget", string(ref.Job)), func(ctx context.Context) error {
+		return w.inner.RaiseBudget(ctx, ref, generation, amount)
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 // budgetRow is a job's money as it is stored: read, worked out and written back under the write lock.
 type budgetRow struct {
 	pipeline.Budget
-	Raised []int64 `json:"raised,omitempty"` // the epochs that raised the ceiling
+	Raised map[pipeline.TaskID]int64 `json:"raised_by,omitempty"` // the last generation whose redrive raised the ceiling
 }
 
 // OpenBudget sets the ceiling only if the job has none.
@@ -26,13 +26,16 @@ func (s *Store) OpenBudget(ctx context.Context, job pipeline.JobID, ceiling pipe
 	}))
 }
 
-// RaiseBudget adds to the ceiling, once per epoch.
-func (s *Store) RaiseBudget(ctx context.Context, job pipeline.JobID, epoch int64, amount pipeline.Money) error {
-	_, err := s.changeBudget(ctx, "raise", job, func(b *budgetRow) error {
-		if slices.Contains(b.Raised, epoch) {
+// RaiseBudget adds to the ceiling, once per redrive.
+func (s *Store) RaiseBudget(ctx context.Context, ref pipeline.Ref, generation int64, amount pipeline.Money) error {
+	_, err := s.changeBudget(ctx, "raise", ref.Job, func(b *budgetRow) error {
+		if last, raised := b.Raised[ref.ID]; raised && generation <= last {
 			return nil
 		}
-		b.Raised = append(b.Raised, epoch)
+		if b.Raised == nil {
+			b.Raised = map[pipeline.TaskID]int64{}
+		}
+		b.Raised[ref.ID] = generation
 		b.Ceiling += amount
 		b.Remaining += amount
 		return nil

@@ -217,7 +217,7 @@ func (t *Triage) redrive(ctx context.Context, ref pipeline.Ref) (RedrivenTask, p
 			return part, job, err
 		}
 		sent = t.write(job, row, part)
-		if err := t.raise(ctx, sent.Reopened, part.Cost); err != nil {
+		if err := t.raise(ctx, row, part.Cost); err != nil {
 			return part, job, err
 		}
 		task, reopened, err := t.cfg.Store.Redrive(ctx, sent)
@@ -259,12 +259,13 @@ func (t *Triage) write(job pipeline.Job, row pipeline.Task, part RedrivenTask) p
 }
 
 // raise raises the ceiling before the transaction: the other way round a crash in between would leave a task that may
-// not spend. Once per epoch, so that trying again adds nothing.
-func (t *Triage) raise(ctx context.Context, reopened pipeline.Job, amount pipeline.Money) error {
+// not spend. Once per task and generation, since a redrive raises that: trying again adds nothing, on whatever epoch,
+// and redrives of two tasks that meet add what each of them needs.
+func (t *Triage) raise(ctx context.Context, row pipeline.Task, amount pipeline.Money) error {
 	if amount == 0 {
 		return nil
 	}
-	err := t.cfg.Store.RaiseBudget(ctx, reopened.ID, reopened.Epoch, amount)
+	err := t.cfg.Store.RaiseBudget(ctx, row.Ref, row.Generation, amount)
 	if err != nil && !errors.Is(err, pipeline.ErrNotFound) {
 		return fmt.Errorf("raise the ceiling: %w", err)
 	}

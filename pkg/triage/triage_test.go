@@ -369,3 +369,27 @@ func TestDeadLetters(t *testing.T) {
 		}
 	})
 }
+
+func TestRedrivesThatMeet(t *testing.T) {
+	b := newBench(t)
+	b.row(2, "abandoned", 0, 0) // twice as much to do as chunk 1
+	met := false
+	meet := func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+		if op.Name == "Redrive" && !met {
+			met = true
+			_, err := triage.New(b.cfg).Redrive(t.Context(), jobID, pipeline.WorkTask(2))
+			b.must(err)
+		}
+		return do(ctx)
+	}
+	cfg := b.cfg
+	cfg.Store = pipelinetest.Wrap(b.store, meet)
+	_, err := triage.New(cfg).Redrive(t.Context(), jobID, pipeline.WorkTask(1))
+	b.must(err)
+	if job := b.job(); job.Epoch != 3 || !met {
+		t.Errorf("got epoch %d, met %v, want two redrives", job.Epoch, met)
+	}
+	if budget, _ := b.store.Budget(t.Context(), jobID); budget.Ceiling != 1_072_000 {
+		t.Errorf("got ceiling %d, want it raised by what each needs, 24000 and 48000", budget.Ceiling)
+	}
+}
