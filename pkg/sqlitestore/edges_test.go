@@ -56,6 +56,58 @@ func TestStoreEdges(t *testing.T) {
 		}
 	})
 
+	t.Run("a row whose reason and bodies cannot be read hides no other, and goes on", func(t *testing.T) {
+		bad := pipelinetest.NewRow("unreadable", pipeline.WorkTask(1), func(r *pipeline.Task) {
+			r.Stages, r.Accepted, r.Bodies, r.ReadyAt, r.DueAt = 3, 1, []int64{4}, t0, t0
+		})
+		good := pipelinetest.NewRow("unreadable", pipeline.WorkTask(2), func(r *pipeline.Task) { r.ReadyAt, r.DueAt = t0, t0 })
+		if _, err := s.PutTasks(ctx, []pipeline.Task{bad, good}); err != nil {
+			t.Fatal(err)
+		}
+		for _, stored := range []string{"x", `{"kind": 5}`, `[1, "x"]`, `"x"`} {
+			s.sql(t, `UPDATE tasks SET reason = ?1, bodies = ?1 WHERE job = ?2 AND task = ?3`, stored, bad.Job, bad.ID)
+			rows, _, err := s.Tasks(ctx, bad.Job, "")
+			if err != nil || len(rows) != 2 {
+				t.Fatalf("got %d rows, %v, want both", len(rows), err)
+			}
+			if rows[0].Bodies != nil || rows[0].Body(1) != 0 || rows[0].Accepted != 1 {
+				t.Errorf("got bodies %v of %d stages for %s, want none of 1", rows[0].Bodies, rows[0].Accepted, stored)
+			}
+			if r := rows[0].Reason; r.Kind != pipeline.Broken || !strings.Contains(r.Cause, "the stored reason cannot be read") {
+				t.Errorf("got the reason %v, want broken", r)
+			}
+			due := 0
+			for shard := range pipeline.DueShards {
+				page, _, err := s.Due(ctx, shard, t0+1, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, row := range page {
+					if row.Job == bad.Job {
+						due++
+					}
+				}
+			}
+			if due != 2 {
+				t.Errorf("got %d rows that are due, want 2", due)
+			}
+		}
+		s.sql(t, `UPDATE tasks SET bodies = 'x' WHERE job = ? AND task = ?`, bad.Job, bad.ID)
+		row, err := s.Claim(ctx, pipelinetest.ClaimOf(bad, "w", t0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, stage := range []int{1, 3} {
+			if _, err := s.Checkpoint(ctx, pipeline.CheckpointWrite{Fence: pipeline.Claim{Task: row}.Fence(), Stage: stage}); !errors.Is(err, pipeline.ErrFenced) {
+				t.Errorf("stage %d: got %v, want it refused", stage, err)
+			}
+		}
+		row, err = s.Checkpoint(ctx, pipeline.CheckpointWrite{Fence: pipeline.Claim{Task: row}.Fence(), Stage: 2})
+		if err != nil || row.Accepted != 2 || row.Body(1) != 0 || row.Body(2) != row.Generation {
+			t.Errorf("got %+v, %v, want stage 2 accepted and no body of stage 1", row, err)
+		}
+	})
+
 	t.Run("a reason larger than an item is refused", func(t *testing.T) {
 		w := pipeline.EndWrite{Reason: pipeline.Failure{Detail: strings.Repeat("x", pipeline.MaxItem)}}
 		if _, err := s.End(ctx, w); !errors.Is(err, pipeline.ErrTooLarge) {

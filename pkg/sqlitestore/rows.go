@@ -20,6 +20,7 @@ const taskRow = `job, task, COALESCE(tenant, ''), COALESCE(status, ''),
 	COALESCE(ready_at, 0), COALESCE(due_at, 0), COALESCE(ring, 0), COALESCE(rings, 0),
 	COALESCE(ended_by, ''), COALESCE(reason, ''), COALESCE(buried, 0)`
 
+// scanTask reads a row whatever a person left in its texts: one bad row must not hide the others of its page.
 func scanTask(s scanner) (pipeline.Task, error) {
 	var t pipeline.Task
 	var bodies, reason string
@@ -33,10 +34,26 @@ func scanTask(s scanner) (pipeline.Task, error) {
 	if err != nil {
 		return pipeline.Task{}, err
 	}
-	if err := errors.Join(fromText(bodies, &t.Bodies), fromText(reason, &t.Reason)); err != nil {
-		return pipeline.Task{}, fmt.Errorf("read the row of %s: %w", t.Ref, err)
-	}
+	t.Bodies, t.Reason = bodiesOf(bodies), reasonOf(reason)
 	return t, nil
+}
+
+// bodiesOf are none where they cannot be read: the row keeps what it accepted, and whoever needs a body finds none.
+func bodiesOf(stored string) []int64 {
+	var bodies []int64
+	if fromText(stored, &bodies) != nil {
+		return nil
+	}
+	return bodies
+}
+
+// reasonOf says so where the reason cannot be read.
+func reasonOf(stored string) pipeline.Failure {
+	var reason pipeline.Failure
+	if err := fromText(stored, &reason); err != nil {
+		return pipeline.Fail(pipeline.Broken, "the stored reason cannot be read: %v: %s", err, pipeline.Cut(stored, 100))
+	}
+	return reason
 }
 
 // insertTask puts a row only if absent.
@@ -73,8 +90,9 @@ func bodiesText(bodies []int64) string {
 	return text(bodies)
 }
 
-// keptBodies is the row's list cut or filled up to the length of :kept, whatever an older row has.
-const keptBodies = `(SELECT json_group_array(NULLIF(bodies, '') ->> key) FROM json_each(:kept))`
+// keptBodies is the row's list cut or filled up to the length of :kept, whatever an older row has. A list that cannot be
+// read is as if it were empty.
+const keptBodies = `(SELECT json_group_array(CASE WHEN json_valid(bodies) THEN bodies END ->> key) FROM json_each(:kept))`
 
 // places is a list of n zeros.
 func places(n int) string { return text(make([]int64, max(0, n))) }
