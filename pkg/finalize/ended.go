@@ -39,12 +39,15 @@ func AllEnded(ctx context.Context, tasks pipeline.Tasks, items pipeline.Items, j
 	if !s.Split.Status.Ended() {
 		return s, false, nil
 	}
-	s.Manifest, err = pipeline.ReadManifest(ctx, items, job)
+	body, err := items.Item(ctx, job, pipeline.ManifestKey)
 	if errors.Is(err, pipeline.ErrNotFound) {
 		return s, false, nil
 	}
 	if err != nil {
-		return s, false, err
+		return s, false, fmt.Errorf("read the manifest of job %s: %w", job, err)
+	}
+	if s.Manifest, err = pipeline.DecodeManifest(body); err != nil {
+		return s, false, fmt.Errorf("%w: %w", errCorrupt, err)
 	}
 	s.Known = true
 	s.Work = make([]pipeline.Task, len(s.Manifest.Chunks))
@@ -65,6 +68,17 @@ func (s State) over() bool {
 	return true
 }
 
+// absent is how many chunks of the manifest have no row.
+func (s State) absent() int {
+	absent := 0
+	for _, row := range s.Work {
+		if row.ID == "" {
+			absent++
+		}
+	}
+	return absent
+}
+
 // Waiting says what has not ended, for a person.
 func (s State) Waiting() string {
 	if !s.Split.Status.Ended() {
@@ -73,14 +87,11 @@ func (s State) Waiting() string {
 	if !s.Known {
 		return "there is no manifest yet"
 	}
-	var absent, open int
+	open := 0
 	for _, row := range s.Work {
-		switch {
-		case row.ID == "":
-			absent++
-		case !row.Status.Ended():
+		if row.ID != "" && !row.Status.Ended() {
 			open++
 		}
 	}
-	return fmt.Sprintf("of %d chunks %d are still open and %d have no row yet", len(s.Work), open, absent)
+	return fmt.Sprintf("of %d chunks %d are still open and %d have no row", len(s.Work), open, s.absent())
 }

@@ -30,8 +30,8 @@ type Opener struct {
 const writeRounds = 5
 
 // MaybeFinalize puts the finalize of the job's epoch and rings it, once every task has ended. A split that ended
-// otherwise than done is closed first. A job whose finalize was given up, or is not through long after the deadline,
-// is failed: never finalized for ever. Repeating it is harmless; on a job that is not so far it is a few reads.
+// otherwise than done is closed first, and so are rows of a split that are gone. A job whose finalize was given up, or is
+// not through long after the deadline, and one whose split or manifest is gone, is failed: never finalized for ever. Repeating it is harmless; on a job that is not so far it is a few reads.
 func (o Opener) MaybeFinalize(ctx context.Context, id pipeline.JobID) error {
 	job, err := o.Store.Job(ctx, id)
 	if err != nil {
@@ -48,30 +48,66 @@ func (o Opener) MaybeFinalize(ctx context.Context, id pipeline.JobID) error {
 
 func (o Opener) maybe(ctx context.Context, job pipeline.Job) error {
 	state, ended, err := AllEnded(ctx, o.Store, o.Store, job.ID)
-	if err != nil {
-		return err
+	if !gone(state, err).None() || state.absent() > 0 { // nothing is called lost for one look
+		state, ended, err = AllEnded(ctx, o.Store, o.Store, job.ID)
 	}
-	if state.Split.Status.Ended() && state.Split.Status != pipeline.TaskDone && !ended {
-		if err := o.closeSplit(ctx, job, state); err != nil {
-			return fmt.Errorf("close its split: %w", err)
-		}
-		if state, ended, err = AllEnded(ctx, o.Store, o.Store, job.ID); err != nil {
-			return err
-		}
-	}
-	if !ended {
-		return nil
-	}
-	row, exists := state.Finalize[pipeline.FinalizeTask(job.Epoch)]
+	row, opened := state.Finalize[pipeline.FinalizeTask(job.Epoch)]
+	lost := gone(state, err)
 	switch {
-	case !exists:
-		return o.put(ctx, job)
 	case row.Status == pipeline.TaskAbandoned || row.Status == pipeline.TaskCancelled:
-		return o.fail(ctx, job, fmt.Sprintf("its finalize was given up: %s", row.Reason))
-	case o.tooLate(job):
-		return o.fail(ctx, job, "its finalize was not through long after the job's deadline")
+		return o.fail(ctx, job, pipeline.Fail(pipeline.Exhausted, "its finalize was given up: %s", row.Reason))
+	case opened && o.tooLate(job, row.ReadyAt):
+		return o.fail(ctx, job, pipeline.Fail(pipeline.Exhausted, "its finalize was not through long after the job's deadline"))
+	case !lost.None():
+		return o.fail(ctx, job, lost)
+	case err != nil && o.tooLate(job, 0) && !errors.Is(err, pipeline.ErrBusy) && ctx.Err() == nil:
+		return o.fail(ctx, job, pipeline.Fail(pipeline.StoreFault, "what is stored of it cannot be read, long after its deadline: %v", err))
+	case err != nil:
+		return err
+	case !ended:
+		ended, err = o.close(ctx, job, state)
 	}
-	return nil
+	// Long after the deadline a finalize is opened whatever is still open: its attempts are the number that ends this.
+	if !opened && (ended || o.tooLate(job, 0)) {
+		return o.put(ctx, job)
+	}
+	return err
+}
+
+// gone is why there is nothing to decide the job from: what a job needs and nothing brings back. Submit put the split's
+// row with the job's, and a split is done only after its manifest was stored.
+func gone(state State, err error) pipeline.Failure {
+	switch {
+	case errors.Is(err, errCorrupt):
+		return pipeline.Fail(pipeline.StoreFault, "its manifest cannot be read: %v", err)
+	case err != nil:
+		return pipeline.Failure{}
+	case state.Split.ID == "":
+		return pipeline.Fail(pipeline.StoreFault, "the row of its split is missing")
+	case state.Split.Status == pipeline.TaskDone && !state.Known:
+		return pipeline.Fail(pipeline.StoreFault, "its manifest is missing, though its split is done")
+	}
+	return pipeline.Failure{}
+}
+
+// close closes what nobody else will, and says whether all has ended then.
+func (o Opener) close(ctx context.Context, job pipeline.Job, state State) (ended bool, err error) {
+	switch {
+	case !state.Split.Status.Ended():
+		return false, nil
+	case state.Split.Status != pipeline.TaskDone:
+		if err := o.closeSplit(ctx, job, state); err != nil {
+			return false, fmt.Errorf("close its split: %w", err)
+		}
+	case state.absent() == 0:
+		return false, nil
+	case job.Status == pipeline.JobRunning, job.Status == pipeline.JobCancelling, job.Expired(o.Clock.Now()):
+		if err := o.closeLost(ctx, job, state); err != nil {
+			return false, fmt.Errorf("close its missing rows: %w", err)
+		}
+	}
+	_, ended, err = AllEnded(ctx, o.Store, o.Store, job.ID)
+	return ended, err
 }
 
 // put puts the finalize row and rings it. Only its maker rings: the row is due, so a lost bell is the reaper's.
@@ -108,13 +144,9 @@ func (o Opener) closeSplit(ctx context.Context, job pipeline.Job, state State) e
 	}
 	var absent []pipeline.Task
 	for n := range m.Chunks {
-		if n < len(state.Work) && state.Work[n].ID != "" {
-			continue
+		if n >= len(state.Work) || state.Work[n].ID == "" {
+			absent = append(absent, missingRow(job, state, n, reason))
 		}
-		absent = append(absent, pipeline.Task{
-			Ref:    pipeline.Ref{Job: job.ID, ID: pipeline.WorkTask(n)},
-			Tenant: job.Tenant, Status: pipeline.TaskCancelled, Stages: 1, Reason: reason,
-		})
 	}
 	if err := o.putRows(ctx, absent); err != nil {
 		return err
@@ -125,6 +157,43 @@ func (o Opener) closeSplit(ctx context.Context, job pipeline.Job, state State) e
 		}
 	}
 	return nil
+}
+
+// closeLost puts rows that the manifest names and that are gone, as cancelled: their cells are missing and say why. A
+// generation that was used before is not used again, so that what the lost row left behind is not taken for a new
+// attempt's.
+func (o Opener) closeLost(ctx context.Context, job pipeline.Job, state State) error {
+	var lost []pipeline.Task
+	for n, row := range state.Work {
+		if row.ID != "" {
+			continue
+		}
+		row = missingRow(job, state, n, pipeline.Fail(pipeline.StoreFault, "its row is missing"))
+		history, err := pipeline.ReadHistory(ctx, o.Store, row.Ref)
+		if err != nil {
+			return err
+		}
+		for _, r := range history.Records {
+			row.Generation = max(row.Generation, r.Generation+1)
+		}
+		for _, j := range history.Journals {
+			row.Generation = max(row.Generation, j.Generation+1)
+		}
+		lost = append(lost, row)
+	}
+	return o.putRows(ctx, lost)
+}
+
+// missingRow is the row of a chunk that has none, as cancelled. It has as many stages as its neighbours, for a redrive.
+func missingRow(job pipeline.Job, state State, n int, reason pipeline.Failure) pipeline.Task {
+	row := pipeline.Task{
+		Ref:    pipeline.Ref{Job: job.ID, ID: pipeline.WorkTask(n)},
+		Tenant: job.Tenant, Status: pipeline.TaskCancelled, Stages: 1, Reason: reason,
+	}
+	for _, neighbour := range state.Work {
+		row.Stages = max(row.Stages, neighbour.Stages)
+	}
+	return row
 }
 
 func closingReason(job pipeline.Job, split pipeline.Task) pipeline.Failure {
@@ -172,21 +241,22 @@ func (o Opener) putRows(ctx context.Context, rows []pipeline.Task) error {
 	return nil
 }
 
-// tooLate says that the finalize had time for all of its attempts after the deadline, and did not use it.
-func (o Opener) tooLate(job pipeline.Job) bool {
+// tooLate says that the finalize had time for all of its attempts after the deadline, and after it was ready, and did
+// not use it.
+func (o Opener) tooLate(job pipeline.Job, ready pipeline.Instant) bool {
 	grace := time.Duration(o.Policy.MaxAttempts) * (o.Policy.AttemptTimeout + o.Policy.DeferralLimit)
 	now := o.Clock.Now()
-	return job.Expired(now) && now > job.Deadline.Add(grace)
+	return job.Expired(now) && now > max(job.Deadline, ready).Add(grace)
 }
 
 // fail ends the job without a result: nothing could be put together. Fenced means that it moved, and needs no failing.
-func (o Opener) fail(ctx context.Context, job pipeline.Job, why string) error {
+func (o Opener) fail(ctx context.Context, job pipeline.Job, why pipeline.Failure) error {
 	next := job
-	next.Status, next.EndedAt, next.Reason = pipeline.JobFailed, o.Clock.Now(), pipeline.Fail(pipeline.Exhausted, "%s", why)
+	next.Status, next.EndedAt, next.Reason = pipeline.JobFailed, o.Clock.Now(), why
 	next.Reason.Detail = job.Reason.Cause // of a cancel, if there was one
 	_, err := o.Store.SetJob(ctx, job, next)
 	if err != nil && !errors.Is(err, pipeline.ErrFenced) {
-		return fmt.Errorf("fail it, since %s: %w", why, err)
+		return fmt.Errorf("fail it, since %s: %w", why.Cause, err)
 	}
 	return nil
 }
