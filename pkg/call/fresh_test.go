@@ -13,7 +13,9 @@ func TestReplyFresh(t *testing.T) {
 	in(t, "what another stores while a question waits for its slot is not asked", func(b *bench) {
 		b.cfg.InFlight = 1
 		b.Caller = b.again()
-		b.model.react = func(name string, n int) reaction { return reaction{text: "ok", takes: b.policy.ReplyFresh + time.Second} }
+		b.model.react = func(name string, n int) reaction {
+			return reaction{text: "ok", takes: b.policy.ReplyFresh + time.Second}
+		}
 		job := newAttempt(1).Job()
 		late := question("late")
 		var group pipeline.Group
