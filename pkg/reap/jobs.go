@@ -57,11 +57,9 @@ func (r *Reaper) job(ctx context.Context, seen pipeline.Job, report Report) erro
 		return err
 	}
 	if s.job.Status == pipeline.JobCancelling || s.job.Expired(r.cfg.Clock.Now()) {
-		if err := r.closeRows(ctx, seen.ID, report); err != nil {
-			return err
-		}
+		err = r.closeRows(ctx, seen.ID, report) // rows that cannot be read do not keep their job from ending
 	}
-	return errors.Join(r.settleEnded(ctx, seen.ID), r.cfg.Opener.MaybeFinalize(ctx, seen.ID))
+	return errors.Join(err, r.settleEnded(ctx, seen.ID), r.cfg.Opener.MaybeFinalize(ctx, seen.ID))
 }
 
 // closeRows ends the rows that nobody holds, finalize aside, late-born ones included. The job is read after each page
