@@ -61,17 +61,19 @@ var clauses = []clause{
 	{"Most Favored Nation", "commercial-payment.most-favoured", `favo|price|lower|lowest|terms|other`, pipeline.Medium, "Most-favoured terms", "Terms follow those that are given to others."},
 	{"Price Restrictions", "commercial-payment.most-favoured", `price|fee|rate|increas|charge|cost`, "", "Prices are restricted", "The clause limits how prices may be set or changed."},
 	{"Revenue/Profit Sharing", "commercial-payment.expenses", `royalt|share|sharing|percent|%|commission|revenue|profit|proceeds|net|sales|split|pay`, "", "A share of revenue is due", "A royalty, commission or other share of revenue or profit is paid."},
-	{"Warranty Duration", "warranty-sla.warranty-period", `warrant|guarant|defect|repair|replac|conform`, "", "Warranty period", "The clause says how long a warranty lasts."},
+	{"Warranty Duration", "warranty-sla.warranty-period", `warrant|guarant|defect & day|month|year|period|term|life|expir|after|until`, "", "Warranty period", "The clause says how long a warranty lasts."},
 	{"Insurance", "insurance-compliance.insurance-amount", `insur|cover|polic`, "", "Insurance is required", "The clause asks for insurance."},
 	{"Audit Rights", "insurance-compliance.audit", `audit|inspect|examin|book|record|access|review|account|verif|visit`, "", "Books or premises may be inspected", "The clause lets a party inspect the other's books, records or premises."},
 	{"Governing Law", "disputes-drafting.governing-law", `law|govern|jurisdict`, "", "Choice of law", "The clause says which law governs."},
 }
 
-// needed are the parts of words that a sentence of each kind has one of.
-var needed = func() [][]string {
-	all := make([][]string, len(clauses))
+// needed are the parts of words that a sentence of each kind has, one of each list.
+var needed = func() [][][]string {
+	all := make([][][]string, len(clauses))
 	for i, c := range clauses {
-		all[i] = strings.Split(c.needs, "|")
+		for _, list := range strings.Split(c.needs, " & ") {
+			all[i] = append(all[i], strings.Split(list, "|"))
+		}
 	}
 	return all
 }()
@@ -79,12 +81,14 @@ var needed = func() [][]string {
 // lacks says that neither the sentence nor its heading has any word that goes with the kind, whatever else it is like.
 func (t *text) lacks(i, k int) bool {
 	s, title := t.sentences[i], t.titles[i]
-	for _, part := range needed[k] {
-		if strings.Contains(t.lower[s.start:s.end], part) || strings.Contains(t.lower[title.start:title.end], part) {
-			return false
+	for _, list := range needed[k] {
+		if !slices.ContainsFunc(list, func(part string) bool {
+			return strings.Contains(t.lower[s.start:s.end], part) || strings.Contains(t.lower[title.start:title.end], part)
+		}) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // kindsOf are the kinds that a check asks about, as indexes of clauses.

@@ -65,7 +65,7 @@ func TestDeletedClause(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contract := pipelines.SampleContract()
+	contract := strings.ReplaceAll(pipelines.SampleContract(), "severance", "paper") // a severance fee is of the category too
 	begin, end := strings.Index(contract, "     6.5  LIMITATION OF LIABILITY."), strings.Index(contract, "7. INTELLECTUAL PROPERTY RIGHTS.")
 	until := strings.Index(contract, "     7.6 ")
 	if begin < 0 || end < begin || until < end {
