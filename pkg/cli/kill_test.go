@@ -224,8 +224,8 @@ func (b *bench) tokensLeft(prefix string) []string {
 	return left
 }
 
-func TestFiftyKillsCostNothingThatWasStored(t *testing.T) {
-	b := newBench(t, quickPolicy)
+func TestKillsCostNothingThatWasStored(t *testing.T) {
+	b := newBench(t, killPolicy)
 	r := rand.New(rand.NewPCG(7, 11))
 	for i, party := range []string{"Reseller", "Dealer", "Distributor"} { // three texts that share no reply
 		id := b.submit(fmt.Sprintf("doc%d.txt", i), strings.ReplaceAll(contract(0, killBytes), "Reseller", party))
@@ -234,11 +234,11 @@ func TestFiftyKillsCostNothingThatWasStored(t *testing.T) {
 			b.token("%s-%s", point[1], id)
 		}
 	}
-	for i := range 24 {
-		b.token("write-%d", killWrite+killEach*i+r.IntN(killEach))
+	for i := range killWrites {
+		b.token("write-%d", 50+5*i+r.IntN(5))
 	}
-	for i := range 22 {
-		b.token("line-%d-%s", killLines/2+i*killLines+r.IntN(killLines/2), []string{"begin", "answered"}[i%2])
+	for i := range killLines {
+		b.token("line-%d-%s", lineStep/2+i*lineStep+r.IntN(lineStep/2), []string{"begin", "answered"}[i%2])
 	}
 	splits, finalizes := len(b.tokensLeft("split")), len(b.tokensLeft("finalize"))
 	for range 3 {
@@ -258,7 +258,7 @@ func TestFiftyKillsCostNothingThatWasStored(t *testing.T) {
 			t.Errorf("job %s: %d of %d cells answered, want all", id, c.Answered, c.Cells)
 		}
 	}
-	b.witness(50, splits, finalizes)
+	b.witness(killsAtAll, splits, finalizes)
 }
 
 // story is all that is known of a key that was asked once too often.
