@@ -47,7 +47,7 @@ var clauses = []clause{
 	{"Affiliate License-Licensor", "ip-licence.licence-scope", `affiliat|subsidiar|licen|parent|compan`, "", "Licence of affiliates' rights", "The licence covers rights that affiliates of the licensor hold."},
 	{"Affiliate License-Licensee", "ip-licence.licence-scope", `affiliat|subsidiar|licen|parent|compan`, "", "Affiliates may use the licence", "The licence extends to affiliates of the licensee."},
 	{"Unlimited/All-You-Can-Eat-License", "ip-licence.licence-scope", `unlimit|any|all|enterprise|limit`, "", "Unlimited use", "The licence does not limit the amount of use."},
-	{"Volume Restriction", "ip-licence.licence-scope", `exceed|more than|limit|maxim|minim|number|up to|least|addition|excess|less|per `, "", "Use is limited in volume", "Use beyond a stated volume needs consent or costs more."},
+	{"Volume Restriction", "commercial-payment.minimum-commitment", `exceed|more than|limit|maxim|minim|number|up to|least|addition|excess|less|per `, "", "Volume is limited", "More than a stated volume needs consent, costs more or need not be delivered."},
 	{"Irrevocable Or Perpetual License", "ip-licence.licence-term", `perpetual|irrevocabl|forever|surviv|fully paid|paid-up|unlimited|terminat|expir|term`, pipeline.Medium, "Lasting or irrevocable licence", "The licence cannot be ended, or has no end."},
 	{"Source Code Escrow", "ip-licence.source-code", `escrow|source|deposit|code|release`, "", "Source code in escrow", "The clause deposits source code or says when it is released."},
 	{"Exclusivity", "restrictive-covenants.exclusivity", `exclusiv|sole|only|any other|not|no other|all of`, pipeline.Medium, "Exclusive dealing", "The clause binds a party to the other, or gives it an exclusive right."},

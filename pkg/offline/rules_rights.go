@@ -73,9 +73,13 @@ var ipRules = []rule{
 
 var covenantRules = []rule{
 	{
-		check: "restrictive-covenants.exclusivity", when: re(`\bWHO shall not (?:obtain|purchase|buy|source)\b.{0,160}\b(?:other than|except from)\b`), of: ours,
+		check: "restrictive-covenants.exclusivity", when: re(`\bWHO (?:shall|will|may) not (?:obtain|purchase|buy|source)\b.{0,160}\b(?:other than|except from)\b`), of: ours,
 		title: "{who} may buy from one source only", why: "{who} is bound to one supplier, which is itself free to appoint others.",
 		redline: "Delete; or limit to the first twelve months and make it mutual.", sure: 0.85,
+	},
+	{
+		check: "restrictive-covenants.exclusivity", when: re(`\b(?:appoints?|engages?|retains?|designates?)\b.{0,240}\b(?:its|their|his|the|an|as) (?:sole and |sole or )?exclusive\b|\bgrants?\b.{0,160}\b(?:the|an|a sole and) exclusive (?:right|licen[sc]e)\b`), unless: re(`non-?exclusive|exclusive (?:remed|jurisdiction|venue|property)`), at: pipeline.Medium,
+		title: "Exclusive appointment or right", why: "One party alone gets the right; who is bound and for how long needs a decision.", sure: 0.85,
 	},
 	{
 		check: "restrictive-covenants.exclusivity", when: re(`\b(?:sole and )?exclusive (?:distributor|reseller|supplier|agent|licensee|provider)\b|\bon an exclusive basis\b|\bexclusive right to (?:sell|market|distribute|promote|purchase|supply|license|provide)\b`), unless: re(`non-?exclusive`), at: pipeline.Medium,
@@ -127,7 +131,11 @@ var covenantRules = []rule{
 		title: "A defence or claim is given up in advance", why: "The waiver applies to disputes that nobody knows yet.", redline: "Delete.", sure: 0.85,
 	},
 	{
-		check: "restrictive-covenants.standstill", when: re(`\bcovenants? not to sue\b|\b(?:release|waive|relinquish)\w*\b.{0,80}\b(?:claims?|right to)\b`), unless: re(`\bjury\b|no waiver|waiver (?:of any|shall)|any defen[sc]e`),
+		check: "restrictive-covenants.standstill", when: re(`\b(?:covenants?|agrees?|undertakes?)\b.{0,60}\b(?:not|never)\b.{0,60}\b(?:sue\b|assert\b.{0,60}\bclaims?\b)`),
+		title: "A promise not to sue", why: "The party gives up claims, whatever the other does.", redline: "Delete.", sure: 0.85,
+	},
+	{
+		check: "restrictive-covenants.standstill", when: re(`\bcovenants? not to sue\b|\b(?:release|waive|relinquish)\w*\b.{0,80}\b(?:claims?|right to)\b`), unless: re(`\bjury\b|no waiver|waiver (?:of any|shall)|any defen[sc]e|(?:covenants?|agrees?) .{0,60}\bnot\b.{0,60}\bsue\b`),
 		title: "Claims are given up in advance", why: "The waiver applies to disputes that nobody knows yet.", redline: "Delete.", sure: 0.75,
 	},
 	{
