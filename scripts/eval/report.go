@@ -31,6 +31,7 @@ func report(out io.Writer, sheets []sheet) {
 func table(out io.Writer, sheets []sheet, rows []row) int {
 	fmt.Fprintf(out, "%-41s %4s  %5s %5s %6s %6s  |  %5s %5s %6s\n", "", "n", "R", "P", "absent", "ungr.", "R", "P", "absent")
 	won := 0
+	var lost []string
 	for _, r := range rows {
 		var ours, base tally
 		for _, s := range sheets {
@@ -39,9 +40,15 @@ func table(out io.Writer, sheets []sheet, rows []row) int {
 		mark := verdict(ours, base)
 		if mark == "both" {
 			won++
+		} else {
+			lost = append(lost, fmt.Sprintf("  %s: found in %d of %d contracts by the model with %d passages (%d right), in %d by the baseline with %d (%d right)",
+				r.name, ours.found, ours.labelled, ours.passages, ours.right, base.found, base.passages, base.right))
 		}
 		fmt.Fprintf(out, "%-41s %4d  %5.2f %5.2f %6d %6s  |  %5.2f %5.2f %6d  %s\n", r.name, ours.labelled, ours.recall(), ours.precision(), ours.absent,
 			percent(ours.ungrounded, ours.findings), base.recall(), base.precision(), base.absent, mark)
+	}
+	if len(lost) > 0 {
+		fmt.Fprintf(out, "Where it is not better in both (why: scripts/eval/README.md):\n%s\n", strings.Join(lost, "\n"))
 	}
 	return won
 }
