@@ -23,6 +23,10 @@ run: build ## review a real contract: three workers, 5 % of the tries fail, one 
 test: ## all tests, with the race detector
 	go test -race ./...
 
+.PHONY: kills
+kills: ## fifty SIGKILLs in one run of real processes, at full size (the race detector gets fewer)
+	go test ./pkg/cli -run TestKills -count 1
+
 .PHONY: lint
 lint: ## vet, staticcheck, gofumpt
 	go vet ./...

@@ -30,6 +30,7 @@ type outcome struct {
 	Again    int                `json:"stored_asked_again"`
 	Witness  bool               `json:"witness"` // the two numbers above come from the model's own ledger
 	Spend    pipeline.Spend     `json:"spend"`
+	AtMost   pipeline.Money     `json:"spend_at_most"` // what the budget counts: all that workers which died had reserved
 	Findings []pipeline.Finding `json:"gravest,omitempty"`
 	Total    int                `json:"findings"`
 	Files    []string           `json:"files,omitempty"`
@@ -51,6 +52,9 @@ func outcomeOf(ctx context.Context, s *wiring.System, job pipeline.Job) (outcome
 	o.Result, o.Counts, o.Spend, o.Total = result, result.Counts, result.Spend, len(result.Findings)
 	o.Findings = result.Findings[:min(gravest, len(result.Findings))]
 	o.Asked = o.Counts.Asked
+	if budget, err := s.Backend.Store.Budget(ctx, job.ID); err == nil { // a job that never began has none
+		o.AtMost = budget.Spent
+	}
 	return o, nil
 }
 
@@ -159,7 +163,11 @@ func (o outcome) spending() string {
 	if o.Spend.Unnamed > 0 {
 		line += fmt.Sprintf(" (%s of workers that died, counted as sent)", thousands(o.Spend.Unnamed))
 	}
-	return line + kinds(o.Spend.Failures) + "; spend " + spendNote(o.Spend.Cost, o.model) + "."
+	line += kinds(o.Spend.Failures) + "; spend " + spendNote(o.Spend.Cost, o.model)
+	if o.AtMost > o.Spend.Cost {
+		line += fmt.Sprintf(", at most %s if all that workers which died had reserved was billed", o.AtMost)
+	}
+	return line + "."
 }
 
 // quoteWidth is how much of a quote the terminal shows.

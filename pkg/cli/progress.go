@@ -82,6 +82,7 @@ func definitionOf(ctx context.Context, s *wiring.System, job pipeline.Job) (pipe
 // tally counts the events of this run's workers.
 type tally struct {
 	mu       sync.Mutex
+	job      pipeline.JobID // whose events count: workers work on every open job of the store
 	tries    int
 	failures map[pipeline.Kind]int
 	answers  map[pipeline.TaskID]int // of the stage that runs
@@ -91,6 +92,9 @@ type tally struct {
 }
 
 func (t *tally) add(e work.Event) {
+	if e.Job != "" && e.Job != t.job {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.failures == nil {

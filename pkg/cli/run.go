@@ -168,7 +168,12 @@ func (r *run) startWorkers() error {
 		return fmt.Errorf("make the ledger's folder: %w", err)
 	}
 	flags.Ledger, r.ledger = ledger, ledger
-	args := append(r.a.globalArgs(), "worker", "--supervised", "--concurrency", fmt.Sprint(max(1, r.cmd.Concurrency/r.cmd.Workers)))
+	calls := max(1, r.cmd.Concurrency/r.cmd.Workers)
+	args := append(r.a.globalArgs(), "worker", "--supervised", "--concurrency", fmt.Sprint(calls))
+	if r.cmd.Workers > 1 {
+		args = append(args, "--claims", fmt.Sprint(max(2, calls/2))) // no worker takes the chunks that the next one has the time for
+	}
+	r.tally.job = r.job.ID
 	r.boss = newSupervisor(r.a, r.s, append(args, flags.args()...), r.tally.add)
 	return r.boss.start(r.cmd.Workers)
 }
@@ -205,7 +210,10 @@ func (r *run) planned() error {
 	if r.job.Status.Ended() {
 		return nil // it could not be split; finish says why
 	}
-	plan, err := r.s.Submitter.Plan(r.a.ctx, r.job.ID)
+	plan, err := r.s.Submitter.Plan(r.a.drain, r.job.ID)
+	if r.a.drain.Err() != nil {
+		return errInterrupted
+	}
 	if err != nil {
 		return fmt.Errorf("plan job %s: %w", r.job.ID, err)
 	}

@@ -216,8 +216,9 @@ func (f *Finalizer) attempts(ctx context.Context, a pipeline.Attempt, state Stat
 	return attempts, nil
 }
 
-// spend adds the attempts up. A try that was cut off may have been billed and sent again: it is unsure.
-func spend(attempts []pipeline.Record) pipeline.Spend {
+// spend adds the attempts up. A try that was cut off may have been billed and sent again: it is unsure. The last
+// seconds of a killed worker are in no journal, but what was answered then is in the cells: the cost is at least theirs.
+func spend(attempts []pipeline.Record, cells []pipeline.Cell) pipeline.Spend {
 	s := pipeline.Spend{Failures: map[pipeline.Kind]int{}}
 	for _, r := range attempts {
 		s.Tries += r.Tries + r.Unnamed
@@ -232,5 +233,12 @@ func spend(attempts []pipeline.Record) pipeline.Spend {
 		}
 	}
 	s.Unsure = s.Failures[pipeline.Ambiguous]
+	var answered pipeline.Money
+	for _, cell := range cells {
+		if cell.State == pipeline.CellAnswered && !cell.Reused {
+			answered += cell.Cost
+		}
+	}
+	s.Cost = max(s.Cost, answered)
 	return s
 }

@@ -144,7 +144,7 @@ func (f *Finalizer) work(ctx context.Context, a pipeline.Attempt, job pipeline.J
 		Epoch: job.Epoch, Generation: a.Claim().Generation,
 		Manifest: state.Manifest, Counts: count(cells), Missing: missing(cells),
 		Findings: Merge(d, job, state.Manifest, bodies.all()),
-		Tasks:    tasks, Attempts: attempts, Spend: spend(attempts), At: f.cfg.Clock.Now(),
+		Tasks:    tasks, Attempts: attempts, Spend: spend(attempts, cells), At: f.cfg.Clock.Now(),
 	}
 	r.Status, r.Reason = verdict(d, job, state, r)
 	return r, feed, nil

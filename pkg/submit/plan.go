@@ -141,7 +141,7 @@ func Lines(p pipeline.Plan) []string {
 		lines = append(lines, fmt.Sprintf("%s of them have a stored reply and cost nothing: %s are left to ask", n(p.Stored), n(asked)))
 	}
 	lines = append(lines,
-		fmt.Sprintf("least     %10s  each of %s asked once", p.Least, n(asked)),
+		fmt.Sprintf("least     %10s  each of %s asked once, with answers as long as they may be", p.Least, n(asked)),
 		fmt.Sprintf("expected  %10s  least x %.2f: %.0f %% of the tries fail and are sent again", p.Expected, 1+p.FailShare, 100*p.FailShare),
 		fmt.Sprintf("worst     %10s  %s tries of each cell, each at its dearest: %s x %s for all %s", p.Worst, n(p.PerTry), n(p.PerTry), p.Dearest, n(p.Cells)),
 		fmt.Sprintf("ceiling   %10s  %s", p.Ceiling, ceilingNote(p)),
