@@ -120,7 +120,8 @@ func (a *attempt) MaySend(ctx context.Context) error {
 			return err
 		}
 		if a.takeTry() {
-			if err := a.readyNow(); err == nil {
+			err := a.readyNow()
+			if err == nil || errors.Is(err, pipeline.ErrTriesUsed) { // others found none left; this one is taken
 				return nil
 			}
 			a.Unsent() // something changed while the block was written: look at all of it again
