@@ -8,7 +8,8 @@ import (
 )
 
 // The baseline is what one writes in an afternoon: one regular expression for each kind of clause, applied to every
-// sentence. It was written from the definitions of the kinds, before the model was measured, and stays as it is.
+// sentence. It was written from the definitions of the kinds; three that found too little in the training part were widened
+// once, before anything was measured on the hold-out, and it stays as it is.
 var baseline = map[string]*regexp.Regexp{
 	"Expiration Date":                    plain(`\b(?:term|agreement)\b.{0,80}\b(?:shall|will) (?:commence|continue|remain|expire|begin|end|terminate)|\binitial term\b|\bshall expire\b|\bunless (?:earlier|sooner) terminated\b`),
 	"Renewal Term":                       plain(`\brenew(?:s|ed|al)?\b|\bsuccessive\b.{0,40}\b(?:terms?|periods?)\b|\bextend(?:ed)? (?:the|this) (?:term|agreement)\b`),
