@@ -218,12 +218,25 @@ func (r *run) planned() error {
 		return fmt.Errorf("plan job %s: %w", r.job.ID, err)
 	}
 	r.plan = plan
-	r.screen.lines(indented("  ", submit.Lines(plan)...)...)
 	if r.job.Status != pipeline.JobPlanned {
-		return nil
+		return r.goesOn()
 	}
+	r.screen.lines(indented("  ", submit.Lines(plan)...)...)
 	r.job, err = r.s.Submitter.Start(r.a.ctx, r.job.ID)
 	return err
+}
+
+// goesOn says what is left of the money of a job that began before: its plan may have been raised since.
+func (r *run) goesOn() error {
+	budget, err := r.s.Backend.Store.Budget(r.a.ctx, r.job.ID)
+	if errors.Is(err, pipeline.ErrNotFound) {
+		return nil // nobody has needed any yet
+	}
+	if err != nil {
+		return fmt.Errorf("read the budget of job %s: %w", r.job.ID, err)
+	}
+	r.screen.say("  began before: %s of a ceiling of %s spent or reserved so far", budget.Ceiling-budget.Remaining, budget.Ceiling)
+	return nil
 }
 
 // look waits a moment and reads the job again.
