@@ -148,7 +148,11 @@ type statusCmd struct {
 // Run shows where a job stands.
 func (c *statusCmd) Run(a *app) error {
 	return c.with(a, func(s *wiring.System, job pipeline.Job) error {
-		p, err := progressOf(a.ctx, s, job)
+		definition, err := definitionOf(a.ctx, s, job)
+		if err != nil {
+			return err
+		}
+		p, err := progressOf(a.ctx, s, job, definition)
 		if err != nil {
 			return err
 		}
@@ -199,8 +203,12 @@ func (c *watchCmd) Run(a *app) error {
 	return c.with(a, func(s *wiring.System, job pipeline.Job) error {
 		screen := newScreen(a, false)
 		model, _ := modelOf(a.ctx, s, job.ID)
+		definition, err := definitionOf(a.ctx, s, job)
+		if err != nil {
+			return err
+		}
 		for !job.Status.Ended() {
-			p, err := progressOf(a.ctx, s, job)
+			p, err := progressOf(a.ctx, s, job, definition)
 			if err != nil {
 				return err
 			}

@@ -34,12 +34,10 @@ type progress struct {
 }
 
 // progressOf reads a job's rows.
-func progressOf(ctx context.Context, s *wiring.System, job pipeline.Job) (progress, error) {
+//
+// definition is the job's: it never changes, so whoever looks again and again reads it once.
+func progressOf(ctx context.Context, s *wiring.System, job pipeline.Job, definition pipeline.Definition) (progress, error) {
 	p := progress{Job: job, Status: map[pipeline.TaskStatus]int{}, open: map[pipeline.TaskID]int{}}
-	definition, err := definitionOf(ctx, s, job)
-	if err != nil {
-		return p, err
-	}
 	rows, err := pipeline.AllTasks(ctx, s.Backend.Store, job.ID)
 	if err != nil {
 		return p, fmt.Errorf("read the tasks of job %s: %w", job.ID, err)

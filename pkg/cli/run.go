@@ -254,12 +254,16 @@ func (r *run) look() error {
 
 // follow shows the progress until the job has ended, killing the workers that it was asked to kill.
 func (r *run) follow() error {
+	definition, err := definitionOf(r.a.ctx, r.s, r.job)
+	if err != nil {
+		return err
+	}
 	killed := 0
 	for !r.job.Status.Ended() {
 		if err := r.look(); err != nil {
 			return err
 		}
-		p, err := progressOf(r.a.ctx, r.s, r.job)
+		p, err := progressOf(r.a.ctx, r.s, r.job, definition)
 		if err != nil {
 			return err
 		}
