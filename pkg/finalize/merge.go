@@ -8,34 +8,85 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
-// Merge is the findings that stay, of the bodies that were accepted: an answered call's stand for those of the calls
-// that it replaces; of several about one category in one place the gravest and surest stays and names the others; what
-// the whole document lacks is said once. Gravest first, those without a place in the text last.
-func Merge(d pipeline.Definition, job pipeline.Job, m pipeline.Manifest, bodies []pipeline.StageBody) []pipeline.Finding {
-	standing := replaced(d, bodies)
-	slices.SortStableFunc(standing, byWeight)
-	var kept []pipeline.Finding
-	for _, f := range standing {
-		if i := slices.IndexFunc(kept, func(k pipeline.Finding) bool { return same(k, f) }); i >= 0 {
-			kept[i] = contribute(kept[i], f)
+// Merged is what became of the findings of the accepted bodies. Each is in Stay, is a contributor of one there, or is in
+// Withdrawn: none is lost without a word.
+type Merged struct {
+	Stay      []pipeline.Finding
+	Withdrawn []pipeline.Finding // replaced, and by nothing about the same place: with the reason
+	into      map[string]string  // id of a contributing finding -> id of the one that stays
+}
+
+// standing is a finding that stays and all that were merged into it: what touches any of them is about the same.
+type standing struct {
+	pipeline.Finding
+	members []pipeline.Finding
+}
+
+// Merge sorts the findings of the bodies that were accepted: an answered call's stand for those of the calls that it
+// replaces; of several about one category in one place the gravest and surest stays and names the others, those that
+// were replaced too; what the whole document lacks is said once. Gravest first, those without a place in the text last.
+func Merge(d pipeline.Definition, job pipeline.Job, m pipeline.Manifest, bodies []pipeline.StageBody) Merged {
+	stand, gone := replaced(d, bodies)
+	out := Merged{into: map[string]string{}}
+	slices.SortStableFunc(stand, byWeight)
+	var kept []standing
+	for _, f := range stand {
+		if i := slices.IndexFunc(kept, func(k standing) bool { return same(k.Finding, f) }); i >= 0 {
+			kept[i].take(f)
+			out.into[f.ID] = kept[i].ID
 			continue
 		}
 		f.State = pipeline.Confirmed
-		kept = append(kept, f)
+		kept = append(kept, standing{f, []pipeline.Finding{f}})
 	}
-	kept = append(kept, absences(d, job, m, bodies, kept)...)
-	slices.SortStableFunc(kept, byPlace)
-	return kept
+	for _, f := range gone {
+		if i := slices.IndexFunc(kept, func(k standing) bool { return k.covers(f) }); i >= 0 {
+			kept[i].Finding = contribute(kept[i].Finding, f)
+			out.into[f.ID] = kept[i].ID
+			continue
+		}
+		f.State = pipeline.Withdrawn
+		out.Withdrawn = append(out.Withdrawn, f)
+	}
+	for _, k := range kept {
+		out.Stay = append(out.Stay, k.Finding)
+	}
+	out.Stay = append(out.Stay, absences(d, job, m, bodies, out.Stay)...)
+	slices.SortStableFunc(out.Stay, byPlace)
+	slices.SortStableFunc(out.Withdrawn, byPlace)
+	return out
 }
 
-// replaced is the findings of the calls that stand: a call that was answered stands for those it replaces, chunk by
-// chunk; one that failed replaces nothing.
-func replaced(d pipeline.Definition, bodies []pipeline.StageBody) []pipeline.Finding {
+func (s *standing) take(f pipeline.Finding) {
+	s.Finding = contribute(s.Finding, f)
+	s.members = append(s.members, f)
+}
+
+func (s *standing) covers(f pipeline.Finding) bool {
+	return slices.ContainsFunc(s.members, func(m pipeline.Finding) bool { return same(m, f) })
+}
+
+// why is the reason that a finding of the feed does not stay.
+func (m Merged) why(id string) string {
+	if into := m.into[id]; into != "" {
+		return "part of " + into
+	}
+	for _, f := range m.Withdrawn {
+		if f.ID == id {
+			return f.Why
+		}
+	}
+	return "no accepted stage reports it"
+}
+
+// replaced splits the findings by whether their call stands: a call that was answered stands for those it replaces,
+// chunk by chunk; one that failed replaces nothing. Those that are gone say what stands for them.
+func replaced(d pipeline.Definition, bodies []pipeline.StageBody) (stand, gone []pipeline.Finding) {
 	type asked struct {
 		chunk int
 		call  string
 	}
-	gone := map[asked]bool{}
+	by := map[asked]string{}
 	for _, body := range bodies {
 		for _, cell := range body.Cells {
 			if cell.State != pipeline.CellAnswered {
@@ -43,19 +94,22 @@ func replaced(d pipeline.Definition, bodies []pipeline.StageBody) []pipeline.Fin
 			}
 			call, _, _ := d.Find(cell.Call)
 			for _, id := range call.Replaces {
-				gone[asked{body.Chunk, id}] = true
+				by[asked{body.Chunk, id}] = cell.Call
 			}
 		}
 	}
-	var standing []pipeline.Finding
 	for _, body := range bodies {
 		for _, f := range body.Findings {
-			if !gone[asked{body.Chunk, f.Call}] {
-				standing = append(standing, f)
+			call := by[asked{body.Chunk, f.Call}]
+			if call == "" {
+				stand = append(stand, f)
+				continue
 			}
+			f.Why = call + " stands for " + f.Call + " and reports nothing there"
+			gone = append(gone, f)
 		}
 	}
-	return standing
+	return stand, gone
 }
 
 // same says that both findings are about one thing: the same category in overlapping places. Those without a place

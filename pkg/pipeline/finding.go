@@ -85,6 +85,7 @@ type Finding struct {
 	Model        string       `json:"model"`
 	Contributors []string     `json:"contributors,omitempty"` // calls whose findings were merged into this one
 	Chunks       []int        `json:"chunks,omitempty"`       // for an absence: the chunks that were judged
+	Why          string       `json:"why,omitempty"`          // for a withdrawn one: the reason
 }
 
 // Grounded says that the finding has a place in the text.
