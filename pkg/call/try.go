@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"holdfast/pkg/pipeline"
@@ -210,6 +211,8 @@ func (t *asking) failed(ctx context.Context, s sent) result {
 		return stop(pipeline.ErrCancelled)
 	case f.Kind == pipeline.Shutdown:
 		return stop(stopCause(ctx))
+	case f.Kind == pipeline.TooLong && t.shrink():
+		return result{}
 	case f.Kind == pipeline.Throttled:
 		t.c.door.throttled(ctx, after)
 	case f.Kind == pipeline.Quota, f.Kind == pipeline.Rejected:
@@ -232,12 +235,31 @@ func (t *asking) failed(ctx context.Context, s sent) result {
 
 // truncated asks once more with more room, never the same request again.
 func (t *asking) truncated(f pipeline.Failure) result {
-	room := min(pipeline.Escalation*t.q.Request.MaxTokens, t.c.info.MaxOutput)
+	room := min(pipeline.Escalation*t.q.Request.MaxTokens, t.c.info.MaxOutput, t.room())
 	if t.grown || room <= t.request.MaxTokens || t.n >= t.c.cfg.Policy.MaxTries {
 		return finished(pipeline.Answer{Failure: f})
 	}
 	t.grown, t.request.MaxTokens = true, room
 	return result{}
+}
+
+// room is how many tokens the model's context has beside the request.
+func (t *asking) room() int {
+	if t.c.info.ContextTokens <= 0 {
+		return math.MaxInt
+	}
+	return t.c.info.ContextTokens - t.request.InputTokens()
+}
+
+// shrink makes the request fit the model's context: the input fits, and all of max_tokens beside it does not. A request
+// that is no smaller is never sent again, nor is one whose input alone is too long.
+func (t *asking) shrink() bool {
+	room := t.room()
+	if room < 1 || room >= t.request.MaxTokens || t.n >= t.c.cfg.Policy.MaxTries {
+		return false
+	}
+	t.request.MaxTokens = room
+	return true
 }
 
 // malformed asks again and says what was wrong. The request is made from the first one, so it never grows twice.
