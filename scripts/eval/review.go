@@ -23,7 +23,7 @@ type reviewed struct {
 
 // merge is what stays of the findings.
 func (r reviewed) merge(d pipeline.Definition) []pipeline.Finding {
-	return finalize.Merge(d, r.job, r.manifest, r.bodies)
+	return finalize.Merge(d, r.job, r.manifest, r.bodies).Stay
 }
 
 // reviewText does what a job does, without a store.
