@@ -27,18 +27,25 @@ type Config struct {
 	Limits   pipeline.Limits
 	Clock    pipeline.Clock
 	Policy   pipeline.Policy
-	InFlight int // tries at once, of this process
+	InFlight int   // tries at once, of this process
+	Slots    Slots // shared with the process's other Callers, in InFlight's place; nil = its own
 	// OpenBudget opens the budget of a job that was started without a look at its plan. Repeating it is harmless.
 	OpenBudget func(ctx context.Context, job pipeline.JobID) error
 	Jitter     func() float64
 	Observe    func(task pipeline.Ref, answer pipeline.Answer) // told of every answer, for progress; may be nil
 }
 
+// Slots bound the tries in flight of a process.
+type Slots chan struct{}
+
+// NewSlots is room for n tries.
+func NewSlots(n int) Slots { return make(Slots, max(1, n)) }
+
 // Caller asks questions. It implements [pipeline.Asker].
 type Caller struct {
 	cfg    Config
 	info   pipeline.ModelInfo
-	slots  chan struct{} // a try in flight holds one; waiting for a retry holds none
+	slots  Slots // a try in flight holds one; waiting for a retry holds none
 	door   *door
 	purses purses
 	meter  meter
@@ -62,7 +69,9 @@ func New(cfg Config) *Caller {
 		}
 	}
 	c := &Caller{cfg: cfg, info: cfg.Model.Info(), flights: map[pipeline.ReplyKey]*flight{}, answered: map[pipeline.ReplyKey]bool{}}
-	c.slots = make(chan struct{}, max(1, cfg.InFlight))
+	if c.slots = cfg.Slots; c.slots == nil {
+		c.slots = NewSlots(cfg.InFlight)
+	}
 	c.door = &door{limits: cfg.Limits, clock: cfg.Clock, info: c.info, policy: cfg.Policy}
 	c.purses.open = map[pipeline.Fence]*purse{}
 	return c

@@ -24,8 +24,12 @@ func (d *door) openFor() time.Duration {
 	return max(0, pipeline.Instant(d.until.Load()).Sub(d.clock.Now()))
 }
 
-// closed says why no call may start now, and for how long; nil if the breaker is closed.
+// closed says why no call may start now, and for how long; nil if the breaker is closed. A handler has no breaker:
+// one may serve many commands, and what one of them meets says nothing about the next.
 func (d *door) closed(ctx context.Context) (*pipeline.Failure, time.Duration) {
+	if d.info.Handler {
+		return nil, 0
+	}
 	cooldown, err := d.limits.Cooldown(ctx, d.info.ID())
 	if err != nil {
 		return nil, 0 // an unreadable breaker stops nobody: the calls themselves tell
@@ -107,7 +111,7 @@ func (s slot) refund(ctx context.Context, used int) {
 
 // throttled tells everybody to wait.
 func (d *door) throttled(ctx context.Context, after time.Duration) {
-	if d.info.TokensPerMinute <= 0 && after == 0 {
+	if d.info.Handler || d.info.TokensPerMinute <= 0 && after == 0 {
 		return // nothing is shared: the call's own backoff is enough
 	}
 	if after == 0 {
@@ -121,6 +125,9 @@ func (d *door) throttled(ctx context.Context, after time.Duration) {
 // call of this process has worked within the window: the last task at work in an outage has nobody to strike with it,
 // and so a breaker whose time is over opens again with the first failure, until a call works.
 func (d *door) strike(ctx context.Context, task pipeline.Ref, f pipeline.Failure, after time.Duration) time.Duration {
+	if d.info.Handler {
+		return 0
+	}
 	now := d.clock.Now()
 	d.struck.Store(true)
 	cooldown, err := d.limits.Strike(ctx, pipeline.Strike{

@@ -17,6 +17,9 @@ type meter struct{ ratio atomic.Uint64 } // bits of a float64; 0 = never more th
 
 // most is the most that one try of a request costs, by what was counted so far.
 func (m *meter) most(info pipeline.ModelInfo, r pipeline.Request) pipeline.Money {
+	if info.Handler {
+		return pipeline.TryCost(info, r)
+	}
 	estimated := r.InputTokens()
 	if ratio := math.Float64frombits(m.ratio.Load()); ratio > 1 {
 		estimated = int(math.Ceil(ratio * float64(estimated)))

@@ -81,7 +81,7 @@ func (t *asking) try(ctx context.Context) result {
 	try, sent := t.send(ctx)
 	t.c.meter.count(t.request, try.Usage.Input)
 	slot.refund(ctx, try.Usage.Input+try.Usage.Output)
-	if try.Failure.Kind.Free() {
+	if try.Free() {
 		t.a.Unsent()
 	}
 	if try.Unsure {
@@ -99,7 +99,8 @@ type sent struct {
 	response pipeline.Response
 	failure  pipeline.Failure
 	usage    pipeline.Usage
-	after    time.Duration // what the provider asked for
+	cost     pipeline.Money // of a handler's try
+	after    time.Duration  // what the provider asked for
 }
 
 // send is one Complete under the call's time. The try says what came of it as far as the transport goes.
@@ -107,19 +108,22 @@ func (t *asking) send(ctx context.Context) (pipeline.Try, sent) {
 	clock := t.c.cfg.Clock
 	try := pipeline.Try{Call: t.q.Call.ID, Number: t.n, At: clock.Now(), Reask: t.reasks > 0}
 	began := clock.Mono()
-	timed, cancel := clock.WithTimeout(ctx, t.c.cfg.Policy.CallTimeout, errCallTimeout)
+	limit := t.limit()
+	timed, cancel := clock.WithTimeout(ctx, limit, errCallTimeout)
 	defer cancel()
-	response, err := complete(timed, t.c.cfg.Model, t.request)
-	s := sent{response: response, usage: response.Usage}
+	response, err := complete(timed, t.c.cfg.Model, t.sending())
+	s := sent{response: response, usage: response.Usage, cost: response.Cost}
 	if err != nil {
-		s = failureOf(timed, err, t.c.cfg.Policy)
+		s = t.overtime(failureOf(timed, err, limit, t.c.cfg.Policy))
 	}
 	try.Millis = (clock.Mono() - began).Milliseconds()
 	try.RequestID, try.Usage, try.Failure = response.RequestID, s.usage, s.failure
-	try.Cost = t.c.info.Price.Of(try.Usage.Input, try.Usage.Output)
+	try.Cost, try.Ran = t.c.info.Price.Of(try.Usage.Input, try.Usage.Output)+s.cost, t.ran(s.failure)
 	switch s.failure.Kind {
-	case pipeline.Ambiguous, pipeline.Cancelled, pipeline.Shutdown, pipeline.Broken:
+	case pipeline.Ambiguous, pipeline.Cancelled, pipeline.Shutdown, pipeline.TimedOut:
 		try.Unsure = true
+	case pipeline.Broken:
+		try.Unsure = s.cost == 0
 	}
 	return try, s
 }
@@ -153,14 +157,14 @@ func broken(what string, p any) pipeline.Failure {
 }
 
 // failureOf is the failure behind a Complete that returned an error.
-func failureOf(ctx context.Context, err error, p pipeline.Policy) sent {
+func failureOf(ctx context.Context, err error, limit time.Duration, p pipeline.Policy) sent {
 	var failed *pipeline.ModelError
 	cause := context.Cause(ctx)
 	switch {
 	case errors.As(err, &failed):
-		return sent{failure: failed.Failure, usage: failed.Usage, after: min(max(0, failed.RetryAfter), p.JobDeadline)}
+		return sent{failure: failed.Failure, usage: failed.Usage, cost: failed.Cost, after: min(max(0, failed.RetryAfter), p.JobDeadline)}
 	case errors.Is(cause, errCallTimeout):
-		return sent{failure: pipeline.Fail(pipeline.Ambiguous, "no answer within %v", p.CallTimeout)}
+		return sent{failure: pipeline.Fail(pipeline.Ambiguous, "no answer within %v", limit)}
 	case errors.Is(cause, pipeline.ErrCancelled):
 		return sent{failure: pipeline.Fail(pipeline.Cancelled, "aborted: the job was cancelled")}
 	case cause != nil:
@@ -226,7 +230,7 @@ func (t *asking) failed(ctx context.Context, s sent) result {
 		}
 	}
 	answer := pipeline.Answer{Failure: f, Wait: after, Defers: f.Kind.Deferred()}
-	if f.Kind == pipeline.Unavailable {
+	if f.Kind == pipeline.Unavailable && !t.c.info.Handler {
 		wait := t.c.door.strike(ctx, t.a.Claim().Ref, f, after)
 		answer.Defers, answer.Wait = wait > 0, max(wait, after)
 	}

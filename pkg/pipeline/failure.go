@@ -122,6 +122,7 @@ type ModelError struct {
 	Failure
 	RetryAfter time.Duration // what the provider asked for; 0 = nothing
 	Usage      Usage         // what was used up before it failed, if known
+	Cost       Money         // of a handler's try
 	Err        error
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
+	"time"
 )
 
 // Model answers questions. One Complete is one try: no retries inside.
@@ -26,6 +27,7 @@ type ModelInfo struct {
 	ContextTokens   int    `json:"context_tokens"`
 	MaxOutput       int    `json:"max_output"`
 	TokensPerMinute int    `json:"tokens_per_minute,omitempty"` // input + max_tokens; 0 = no quota to share
+	Handler         bool   `json:"handler,omitempty"`           // no model: a Function, whose tries cost what its definition says
 }
 
 // ID is name@version.
@@ -39,6 +41,10 @@ type Request struct {
 	Prompt    string          `json:"prompt"`
 	Schema    json.RawMessage `json:"schema"`
 	MaxTokens int             `json:"max_tokens"`
+
+	// What the handler of a definition gets, and how long it may take; nil and 0 for a model.
+	Item    *WorkItem     `json:"-"`
+	Timeout time.Duration `json:"-"` // of one try; 0 = the policy's call timeout
 }
 
 // InputTokens estimates the request's input; never under on English text.
@@ -89,6 +95,7 @@ type Response struct {
 	Stop      Stop   `json:"stop"`
 	Usage     Usage  `json:"usage"`
 	RequestID string `json:"request_id,omitempty"`
+	Cost      Money  `json:"cost,omitempty"` // of a handler's try; a model's is counted by its tokens
 }
 
 // ReplyKey addresses a reply by the content of its call.
@@ -136,10 +143,26 @@ func Reask(prompt, wrong string) string {
 
 // TryCost is the most that one try of a request costs, as far as it can be known before: estimated input and all of
 // max_tokens.
-func TryCost(m ModelInfo, r Request) Money { return m.Price.Of(r.InputTokens(), r.MaxTokens) }
+func TryCost(m ModelInfo, r Request) Money {
+	if m.Handler {
+		return r.flat()
+	}
+	return m.Price.Of(r.InputTokens(), r.MaxTokens)
+}
+
+// flat is what a try of a handler costs at most, whatever its text.
+func (r Request) flat() Money {
+	if r.Item == nil {
+		return 0
+	}
+	return r.Item.TryCost
+}
 
 // DearestTry is the most that any try of a first request costs: a re-ask adds to its input, a truncated answer is
 // asked for again with more room.
 func DearestTry(m ModelInfo, r Request) Money {
+	if m.Handler {
+		return r.flat()
+	}
 	return m.Price.Of(r.InputTokens()+reaskRoom, min(Escalation*r.MaxTokens, max(m.MaxOutput, r.MaxTokens)))
 }

@@ -200,9 +200,10 @@ func (p Policy) TriesPerCell() int { return p.MaxTries * p.MaxAttempts }
 func (p Policy) TryCap(cells int) int { return cells * p.TriesPerCell() }
 
 // Block is how many tries one write allows a task with so many cells: small enough that the blocks of lost attempts
-// (at most one each, of at most MaxDeferrals or as many as there are cells) use up no more than half the cap.
+// (at most one each, of at most MaxDeferrals or as many as there are cells, and of MaxAttempts in any case) use up no
+// more than half the cap.
 func (p Policy) Block(cells int) int {
-	lost := max(1, min(p.MaxDeferrals, cells))
+	lost := max(p.MaxAttempts, min(p.MaxDeferrals, cells))
 	return max(1, p.TryCap(cells)/2/lost)
 }
 

@@ -11,6 +11,7 @@ import (
 // ask is the first asking of one cell: estimated input and the most it may answer.
 type ask struct {
 	input, output int
+	least         pipeline.Money // of one asking
 	dearest       pipeline.Money // the most that a single try of it can come to
 	stored        bool           // its reply is stored already
 }
@@ -35,18 +36,32 @@ const shownShare = 4
 // re-asked, with the escalated max_tokens, and every reply that it shows as long as an escalated one may be.
 func priceAsks(d pipeline.Definition, m pipeline.Manifest, model pipeline.ModelInfo) asks {
 	a := asks{index: map[cellKey]int{}}
+	if d.Handler != "" {
+		return handlerAsks(d, m, a)
+	}
 	for _, chunk := range m.Chunks {
 		for _, stage := range d.Stages {
 			for _, call := range stage.Calls {
 				shown := shownTokens(d, call)
 				input := inputTokens(d, call, chunk)
 				a.index[cellKey{chunk.Index, call.ID}] = len(a.list)
+				input, most := input+shown/shownShare, input+pipeline.Escalation*shown
 				a.list = append(a.list, ask{
-					input: input + shown/shownShare, output: call.MaxTokens,
-					dearest: dearestTry(model, input+pipeline.Escalation*shown, call.MaxTokens),
+					input: input, output: call.MaxTokens, least: model.Price.Of(input, call.MaxTokens),
+					dearest: dearestTry(model, most, call.MaxTokens),
 				})
 			}
 		}
+	}
+	return a
+}
+
+// handlerAsks are the cells of a handler: each try costs at most what the definition says, whatever the text.
+func handlerAsks(d pipeline.Definition, m pipeline.Manifest, a asks) asks {
+	call := d.Stages[0].Calls[0].ID
+	for _, chunk := range m.Chunks {
+		a.index[cellKey{chunk.Index, call}] = len(a.list)
+		a.list = append(a.list, ask{least: d.TryCost, dearest: d.TryCost})
 	}
 	return a
 }

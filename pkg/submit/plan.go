@@ -118,7 +118,7 @@ func (s *Submitter) sum(job pipeline.Job, d pipeline.Definition, m pipeline.Mani
 			plan.Stored++
 			continue
 		}
-		plan.Least += model.Price.Of(ask.input, ask.output)
+		plan.Least += ask.least
 	}
 	plan.Expected = plan.Least + pipeline.Money(float64(plan.Least)*plan.FailShare)
 	plan.Worst = s.cfg.Policy.WorstCase(plan.Dearest)
@@ -133,6 +133,9 @@ func (s *Submitter) sum(job pipeline.Job, d pipeline.Definition, m pipeline.Mani
 func Lines(p pipeline.Plan) []string {
 	n := pipeline.Count
 	asked := p.Cells - p.Stored
+	if p.Model.Handler {
+		return handlerLines(p)
+	}
 	lines := []string{
 		fmt.Sprintf("%s x %s calls = %s cells, one question each: %s input tokens, at most %s output tokens",
 			chunks(p.Chunks), n(p.Calls), n(p.Cells), n(p.Input), n(p.MaxOutput)),

@@ -77,7 +77,10 @@ const maxRuns = 10_000
 // cancelled or failed is followed by its next run, so is any when the submission asks for a fresh one; but a fresh run
 // that has not ended stands for the next who asks. A lost bell is no error: the row is due, the reaper rings.
 func (s *Submitter) Submit(ctx context.Context, sub Submission) (job pipeline.Job, stood bool, err error) {
-	if err := sub.check(); err != nil {
+	if sub.Definition.Handler != "" {
+		sub.Model = sub.Definition.HandlerInfo()
+	}
+	if err := errors.Join(sub.check(), s.cfg.Policy.CheckTryTimeout(sub.Definition)); err != nil {
 		return pipeline.Job{}, false, fmt.Errorf("submit %s: %w", sub.Name, err)
 	}
 	hash := sha256.Sum256(sub.Source)
