@@ -22,8 +22,15 @@ func (s *Submitter) Plan(ctx context.Context, id pipeline.JobID) (pipeline.Plan,
 }
 
 // OpenBudget fixes the job's plan and opens its budget at the plan's ceiling. Repeating it changes neither. A job that
-// was not held has no Start: whoever first needs its money calls this.
+// was not held has no Start: whoever first needs its money calls this. Those who need it together wait for the first,
+// since a plan renders every call.
 func (s *Submitter) OpenBudget(ctx context.Context, id pipeline.JobID) (pipeline.Plan, error) {
+	select {
+	case s.opening <- struct{}{}:
+		defer func() { <-s.opening }()
+	case <-ctx.Done():
+		return pipeline.Plan{}, context.Cause(ctx)
+	}
 	plan, err := s.Plan(ctx, id)
 	if err != nil {
 		return plan, err

@@ -48,14 +48,17 @@ type Config struct {
 const DefaultFailShare = 0.05
 
 // Submitter submits and steers jobs.
-type Submitter struct{ cfg Config }
+type Submitter struct {
+	cfg     Config
+	opening chan struct{} // held while a plan is fixed; no mutex, since that may wait
+}
 
 // New is a submitter.
 func New(cfg Config) *Submitter {
 	if cfg.FailShare == 0 {
 		cfg.FailShare = DefaultFailShare
 	}
-	return &Submitter{cfg: cfg}
+	return &Submitter{cfg: cfg, opening: make(chan struct{}, 1)}
 }
 
 // Submission is a document and how it shall be worked on.
