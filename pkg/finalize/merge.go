@@ -170,7 +170,8 @@ func byPlace(a, b pipeline.Finding) int {
 }
 
 // absences is one finding for each category that the document has nothing of. It takes an answer from every chunk, none
-// of them as high as the category asks for, and no finding that shows the opposite.
+// of them as high as the category asks for, no finding that shows the opposite, and no call about it without an answer:
+// of what was not judged in full nothing is said to be missing.
 func absences(d pipeline.Definition, job pipeline.Job, m pipeline.Manifest, bodies []pipeline.StageBody, kept []pipeline.Finding) []pipeline.Finding {
 	var found []pipeline.Finding
 	for _, category := range d.Categories {
@@ -184,9 +185,33 @@ func absences(d pipeline.Definition, job pipeline.Job, m pipeline.Manifest, bodi
 		if len(chunks) != len(m.Chunks) || highest >= category.PresenceMin {
 			continue
 		}
+		if !whole(d, category.ID, len(m.Chunks), bodies) {
+			continue
+		}
 		found = append(found, absence(category, job, m, chunks, highest))
 	}
 	return found
+}
+
+// whole says that every call that may find something of the category was answered, or was not needed, for every chunk.
+func whole(d pipeline.Definition, category string, chunks int, bodies []pipeline.StageBody) bool {
+	about, ended := map[string]bool{}, 0
+	for _, stage := range d.Stages {
+		for _, call := range stage.Calls {
+			about[call.ID] = call.About(category)
+			if about[call.ID] {
+				ended -= chunks
+			}
+		}
+	}
+	for _, body := range bodies {
+		for _, cell := range body.Cells {
+			if about[cell.Call] && (cell.State == pipeline.CellAnswered || cell.State == pipeline.CellGated) {
+				ended++
+			}
+		}
+	}
+	return ended >= 0
 }
 
 // judged is the chunks whose presence call was answered with a value, and the highest of the values.

@@ -140,21 +140,28 @@ func TestMerge(t *testing.T) {
 		unasked.Cells[0].State = pipeline.CellNotAsked
 		gated := body(d, 1, 1, 0)
 		gated.Cells[0].State = pipeline.CellGated
+		beside := body(d, 1, 1, 0)
+		beside.Cells[1].State = pipeline.CellFailed
+		unneeded := body(d, 1, 1, 0)
+		unneeded.Cells[1].State = pipeline.CellGated
 		for _, c := range []struct {
 			name   string
 			bodies []pipeline.StageBody
 			want   int
 		}{
+			{"another call that may find it failed", []pipeline.StageBody{body(d, 1, 0, 0), beside}, 0},
+			{"another call that may find it was not needed", []pipeline.StageBody{body(d, 1, 0, 0), unneeded}, 1},
 			{"all judged, none reached it", []pipeline.StageBody{body(d, 1, 0, 0.1), body(d, 1, 1, 0)}, 1},
 			{"one reached it", []pipeline.StageBody{body(d, 1, 0, 0.2), body(d, 1, 1, 0)}, 0},
 			{"one chunk failed", []pipeline.StageBody{body(d, 1, 0, 0), unanswered}, 0},
 			{"one chunk was not asked", []pipeline.StageBody{body(d, 1, 0, 0), unasked}, 0},
 			{"one chunk was gated", []pipeline.StageBody{body(d, 1, 0, 0), gated}, 0},
 			{"one chunk is missing", []pipeline.StageBody{body(d, 1, 0, 0)}, 0},
-			{"a finding shows the opposite", []pipeline.StageBody{body(d, 1, 0, 0, finding(0, "s1c2", "cap", 3, 9)), body(d, 1, 1, 0)}, 0},
+			{"a finding shows the opposite", []pipeline.StageBody{body(d, 1, 0, 0, finding(0, "s2c2", "cap", 3, 9)), body(d, 1, 1, 0)}, 0},
 		} {
 			n := 0
-			for _, f := range finalize.Merge(d, job, chunks(2), c.bodies).Stay {
+			whole := append(c.bodies, body(d, 2, 0, 0), body(d, 2, 1, 0))
+			for _, f := range finalize.Merge(d, job, chunks(2), whole).Stay {
 				if f.Match != pipeline.MatchAbsence {
 					continue
 				}

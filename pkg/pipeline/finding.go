@@ -91,6 +91,11 @@ type Finding struct {
 // Grounded says that the finding has a place in the text.
 func (f Finding) Grounded() bool { return f.Match == MatchExact || f.Match == MatchNormalised }
 
+// About says that the call may find something of the category: it is about it, or finds things and names none.
+func (c Call) About(category string) bool {
+	return c.Category == category || (c.Category == "" && c.Findings != "")
+}
+
 // FindingID is the same for the same finding of the same text, whichever attempt made it.
 func FindingID(document string, f Finding) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%d\x00%s", document, f.Category, f.Call, f.Title, f.Start, f.End, f.Quote))
