@@ -147,7 +147,7 @@ func (o Opener) closeSplit(ctx context.Context, job pipeline.Job, state State) e
 			absent = append(absent, missingRow(job, state, n, reason))
 		}
 	}
-	if err := pipeline.PutRows(ctx, o.Store, o.Clock, absent, nil); err != nil {
+	if err := o.putCancelled(ctx, absent); err != nil {
 		return err
 	}
 	for _, row := range state.Work {
@@ -180,7 +180,18 @@ func (o Opener) closeLost(ctx context.Context, job pipeline.Job, state State) er
 		}
 		lost = append(lost, row)
 	}
-	return pipeline.PutRows(ctx, o.Store, o.Clock, lost, nil)
+	return o.putCancelled(ctx, lost)
+}
+
+// putCancelled puts rows that end as they are put, each with the record of its stage first, as every cancelled row has.
+func (o Opener) putCancelled(ctx context.Context, rows []pipeline.Task) error {
+	for _, row := range rows {
+		body := pipeline.Encode(pipeline.NewCancellation(row, "", row.Reason, o.Clock.Now()))
+		if _, err := o.Store.PutItemOnce(ctx, row.Job, pipeline.CancellationKey(row.ID), body); err != nil {
+			return fmt.Errorf("record at which stage %s stopped: %w", row.Ref, err)
+		}
+	}
+	return pipeline.PutRows(ctx, o.Store, o.Clock, rows, nil)
 }
 
 // missingRow is the row of a chunk that has none, as cancelled. It has as many stages as its neighbours, for a redrive.

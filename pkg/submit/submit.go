@@ -78,7 +78,7 @@ const maxRuns = 10_000
 
 // Submit puts the job and its split, or returns the job that stands: equal submissions are one job. One that was
 // cancelled or failed is followed by its next run, so is any when the submission asks for a fresh one; but a fresh run
-// that has not ended stands for the next who asks. A lost bell is no error: the row is due, the reaper rings.
+// that has not ended stands for the next who asks. One that was left until its deadline passed goes on. A lost bell is no error: the row is due, the reaper rings.
 func (s *Submitter) Submit(ctx context.Context, sub Submission) (job pipeline.Job, stood bool, err error) {
 	if sub.Definition.Handler != "" {
 		sub.Model = sub.Definition.HandlerInfo()
@@ -95,7 +95,9 @@ func (s *Submitter) Submit(ctx context.Context, sub Submission) (job pipeline.Jo
 		case err == nil && sub.anew(job):
 			continue
 		case err == nil:
-			job, err = s.lowered(ctx, sub, job)
+			if job, err = s.woken(ctx, job); err == nil {
+				job, err = s.lowered(ctx, sub, job)
+			}
 			return job, true, err
 		case !errors.Is(err, pipeline.ErrNotFound):
 			return pipeline.Job{}, false, fmt.Errorf("submit %s: read job %s: %w", sub.Name, id, err)
@@ -107,6 +109,24 @@ func (s *Submitter) Submit(ctx context.Context, sub Submission) (job pipeline.Jo
 		return job, !created, nil
 	}
 	return pipeline.Job{}, false, fmt.Errorf("submit %s: it has had %d runs: change the document or the pipeline", sub.Name, maxRuns)
+}
+
+// woken gives a job that was left, and whose deadline passed before anybody could end it, another one: who submits it
+// again wants it done, and would otherwise be handed what is about to be ended for nobody's having been there.
+func (s *Submitter) woken(ctx context.Context, job pipeline.Job) (pipeline.Job, error) {
+	late := func(job pipeline.Job) bool {
+		open := job.Status == pipeline.JobPlanned || job.Status == pipeline.JobRunning
+		return open && job.Expired(s.cfg.Clock.Now())
+	}
+	if !late(job) {
+		return job, nil
+	}
+	return s.change(ctx, job.ID, "give another deadline to", func(job pipeline.Job) (pipeline.Job, error) {
+		if late(job) {
+			job.Deadline = s.cfg.Clock.Now().Add(s.cfg.Policy.JobDeadline)
+		}
+		return job, nil
+	})
 }
 
 // lowered gives a job that stands the ceiling that the submission asks for. Once it has begun the ceiling is fixed, and
