@@ -22,11 +22,14 @@ type submitCmd struct {
 
 // Run submits a document.
 func (c *submitCmd) Run(a *app) error {
+	if err := c.check(c.Pipeline, c.Profile, c.modelFlags); err != nil {
+		return err
+	}
 	model, err := c.model("cli", a.clock, nil)
 	if err != nil {
 		return err
 	}
-	sub, err := c.submission(model.Info())
+	sub, err := c.submission(a.program, model.Info())
 	if err != nil {
 		return err
 	}
@@ -42,6 +45,9 @@ func (c *submitCmd) Run(a *app) error {
 	}
 	fmt.Fprintln(a.out, job.ID)
 	note := "submitted; a worker splits it: holdfast worker"
+	if c.Exec != "" {
+		note += " --allow-exec"
+	}
 	if stood {
 		note = fmt.Sprintf("the same submission is job %s already: %s", job.ID, job.Status)
 	}

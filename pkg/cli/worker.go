@@ -32,6 +32,7 @@ type workerCmd struct {
 	Grace       time.Duration `help:"How long calls in flight may finish after Ctrl-C or SIGTERM." default:"20s"`
 	Supervised  bool          `hidden:"" help:"Print events as JSON lines, and drain when standard input ends."`
 	Idle        bool          `help:"Stop when no job is open any more."`
+	AllowExec   bool          `name:"allow-exec" help:"Run the commands of jobs that were submitted with --exec. Whoever may submit to this store chooses them."`
 }
 
 // Run works until it is stopped.
@@ -59,6 +60,7 @@ func (c *workerCmd) Run(a *app) error {
 	s := wiring.New(b, wiring.Config{
 		Tenant: a.Tenant, Worker: name, Policy: a.policy, Clock: a.clock, Log: log.With("worker", name), Model: model,
 		InFlight: c.Concurrency, Claims: c.Claims, Poll: time.Second, Grace: c.Grace, Kill: suicide, Observe: events.write,
+		Functions: a.program.functions(c.AllowExec), Handlers: a.program.Handlers,
 		Stuck: func(ref pipeline.Ref) {
 			log.Error("a handler ignores that its work was dropped; this process ends", "task", ref.String())
 			suicide()
