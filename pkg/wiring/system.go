@@ -28,6 +28,7 @@ type Config struct {
 	Functions map[string]pipeline.Function
 	// Handlers are work that keeps its own stages and checkpoints, by the name@version that a definition names.
 	Handlers map[string]func(*Backend) pipeline.Handler
+	Cache    string        // folder for what takes long to make and is the same for every job; empty: none
 	InFlight int           // tries at once
 	Claims   int           // chunks claimed at once; 0 = enough to keep InFlight busy
 	Poll     time.Duration // of the queues

@@ -17,8 +17,8 @@ func (s *System) Worker() *work.Worker {
 	b, cfg := s.Backend, s.cfg
 	handlers, door := s.workHandlers()
 	splitter := split.New(split.Config{
-		Items: b.Store, Tasks: b.Store, Blobs: b.Blobs, Ingest: ingest.Text, Clock: cfg.Clock, Policy: cfg.Policy,
-		Ring: b.Queues.Ring, Kill: cfg.Kill,
+		Items: b.Store, Tasks: b.Store, Blobs: b.Blobs, Ingest: ingest.New(ingest.Config{Clock: cfg.Clock, Cache: cfg.Cache}).Read,
+		Clock: cfg.Clock, Policy: cfg.Policy, Ring: b.Queues.Ring, Kill: cfg.Kill,
 	})
 	finalizer := finalize.New(finalize.Config{Store: b.Store, Blobs: b.Blobs, Clock: cfg.Clock, Policy: cfg.Policy, Kill: cfg.Kill})
 	return work.New(work.Config{
