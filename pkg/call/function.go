@@ -22,7 +22,12 @@ func (h handler) Info() pipeline.ModelInfo { return h.info }
 
 // Complete runs the function once. An error of a context that is over is that of whoever ended it, whatever the
 // function made of it.
-func (h handler) Complete(ctx context.Context, r pipeline.Request) (pipeline.Response, error) {
+func (h handler) Complete(ctx context.Context, r pipeline.Request) (response pipeline.Response, err error) {
+	defer func() {
+		if p := recover(); p != nil { // nobody knows what it had done: all that it may cost
+			response, err = pipeline.Response{}, &pipeline.ModelError{Failure: broken("the handler panicked", p), Cost: r.Item.TryCost}
+		}
+	}()
 	out, err := h.work(ctx, *r.Item)
 	cost := out.Cost
 	if cost == 0 && !out.Free {

@@ -123,7 +123,7 @@ func (t *asking) send(ctx context.Context) (pipeline.Try, sent) {
 	case pipeline.Ambiguous, pipeline.Cancelled, pipeline.Shutdown, pipeline.TimedOut:
 		try.Unsure = true
 	case pipeline.Broken:
-		try.Unsure = s.cost == 0
+		try.Unsure = !t.c.info.Handler // what a handler's try cost was told
 	}
 	return try, s
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -129,6 +128,3 @@ func shown(command []string) string {
 	}
 	return pipeline.Cut(strings.Join(quoted, " "), 200)
 }
-
-// documentName is what the document is called.
-func documentName(path string) string { return filepath.Base(path) }

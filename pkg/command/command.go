@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"holdfast/pkg/pipeline"
@@ -50,7 +52,7 @@ func Run(ctx context.Context, item pipeline.WorkItem) (pipeline.Output, error) {
 	case r.state.Success():
 		return out, r.unusable()
 	}
-	failure := r.failure()
+	failure := r.failure(item.Text)
 	if failure.Kind == pipeline.Throttled {
 		return free, &pipeline.ModelError{Failure: failure}
 	}
@@ -62,7 +64,7 @@ var free = pipeline.Output{Free: true}
 
 // commandOf is the command of an item, not started.
 func commandOf(item pipeline.WorkItem) (*exec.Cmd, error) {
-	program, err := exec.LookPath(item.Command[0])
+	program, err := exec.LookPath(inDir(item.Dir, item.Command[0]))
 	if errors.Is(err, exec.ErrDot) {
 		err = fmt.Errorf("%s is in the current folder only: name it by its path", item.Command[0])
 	}
@@ -80,6 +82,14 @@ func commandOf(item pipeline.WorkItem) (*exec.Cmd, error) {
 		fmt.Sprintf("HOLDFAST_ATTEMPT=%d", item.Attempt), fmt.Sprintf("HOLDFAST_GENERATION=%d", item.Generation),
 		fmt.Sprintf("HOLDFAST_TRY=%d", item.Try), fmt.Sprintf("HOLDFAST_ITEM=%d", item.Number))
 	return cmd, nil
+}
+
+// inDir is a program that is named by a relative path, as seen from where it runs.
+func inDir(dir, program string) string {
+	if dir == "" || filepath.IsAbs(program) || !strings.ContainsRune(program, filepath.Separator) {
+		return program
+	}
+	return filepath.Join(dir, program)
 }
 
 // startFailure is why a command could not be started: the item's fault, the configuration's, or nobody's.
@@ -115,8 +125,9 @@ func (r result) unusable() error {
 	return nil
 }
 
-// failure is what an exit that is no success means.
-func (r result) failure() pipeline.Failure {
+// failure is what an exit that is no success means. In its cause {} stands for the item's text, so that the same reason
+// of many items is one.
+func (r result) failure(text string) pipeline.Failure {
 	kind, how := pipeline.Broken, ""
 	status, _ := r.state.Sys().(syscall.WaitStatus)
 	switch code := r.state.ExitCode(); {
@@ -132,7 +143,7 @@ func (r result) failure() pipeline.Failure {
 		how = fmt.Sprintf("the command exited with %d", code)
 	}
 	said := r.err.lastLines()
-	f := pipeline.Fail(kind, "%s%s", how, quoted(lastLine(said)))
+	f := pipeline.Fail(kind, "%s%s", how, quoted(general(lastLine(said), text)))
 	f.Code, f.Detail = fmt.Sprintf("exit %d", r.state.ExitCode()), pipeline.Cut(said, pipeline.MaxDetail)
 	if status.Signaled() {
 		f.Code = signalName(status.Signal())
@@ -141,6 +152,29 @@ func (r result) failure() pipeline.Failure {
 }
 
 func signalName(s syscall.Signal) string { return fmt.Sprintf("signal %d (%s)", int(s), s) }
+
+// general is what was said with {} where it names the item.
+func general(said, text string) string {
+	var out strings.Builder
+	for text != "" {
+		i := strings.Index(said, text)
+		if i < 0 {
+			break
+		}
+		before, _ := utf8.DecodeLastRuneInString(said[:i])
+		after, _ := utf8.DecodeRuneInString(said[i+len(text):])
+		out.WriteString(said[:i])
+		if wordy(before) || wordy(after) { // a piece of a longer word
+			out.WriteString(text)
+		} else {
+			out.WriteString(pipeline.Placeholder)
+		}
+		said = said[i+len(text):]
+	}
+	return out.String() + said
+}
+
+func wordy(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }
 
 func quoted(said string) string {
 	if said == "" {
