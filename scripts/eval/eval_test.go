@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast/pkg/offline"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelines"
 	"holdfast/scripts/cuad"
@@ -72,11 +73,12 @@ func TestDeletedClause(t *testing.T) {
 		t.Fatalf("the sample has changed: %d, %d, %d", begin, end, until)
 	}
 	const category = "limitation_of_liability"
-	with, err := reviewText(d, contract[:until])
+	model := offline.New(offline.Config{})
+	with, err := reviewText(d, model, contract[:until])
 	if err != nil {
 		t.Fatal(err)
 	}
-	without, err := reviewText(d, contract[:begin]+contract[end:until])
+	without, err := reviewText(d, model, contract[:begin]+contract[end:until])
 	if err != nil {
 		t.Fatal(err)
 	}

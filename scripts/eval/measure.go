@@ -74,16 +74,14 @@ type sheet struct {
 	calls              int
 }
 
-func measure(d pipeline.Definition, c cuad.Contract, baselineOnly bool) (sheet, error) {
+func measure(d pipeline.Definition, by turn) (sheet, error) {
 	s := sheet{ours: map[string]tally{}, base: map[string]tally{}}
 	s.categories, s.checks = rowsOf(d)
+	c := by.contract
 	plain := passages(c.Text)
-	var r reviewed
-	if !baselineOnly {
-		var err error
-		if r, err = reviewText(d, c.Text); err != nil {
-			return sheet{}, err
-		}
+	r, err := reviewText(d, by.model, c.Text)
+	if err != nil {
+		return sheet{}, err
 	}
 	for _, body := range r.bodies {
 		s.calls += len(body.Cells)

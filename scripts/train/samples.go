@@ -106,6 +106,9 @@ func crossValidate(samples []sample, contracts []cuad.Contract) [][]float32 {
 				others = append(others, s)
 			}
 		}
+		if len(others) == len(samples) {
+			continue // nothing to judge: the part was left out
+		}
 		found := learn(others, kinds)
 		for i := range samples {
 			if partOf(contracts[samples[i].contract]) != part {
