@@ -123,11 +123,14 @@ func (c *Caller) Ask(ctx context.Context, a pipeline.Attempt, questions []pipeli
 // stored fills in the answers whose replies are stored and returns the numbers of the others.
 func (c *Caller) stored(ctx context.Context, a pipeline.Attempt, questions []pipeline.Question, answers []pipeline.Answer) (open []int, err error) {
 	job := a.Job()
-	keys := make([]pipeline.ReplyKey, len(questions))
+	requests := make([]pipeline.Request, len(questions))
 	for i := range questions {
 		open = append(open, i)
-		keys[i] = pipeline.KeyOf(job.Tenant, job.Model, job.Sample, questions[i].Request)
-		questions[i].Request.Key = keys[i]
+		requests[i] = questions[i].Request
+	}
+	keys := pipeline.KeysOf(job.Tenant, job.Model, job.Sample, requests)
+	for i, key := range keys {
+		questions[i].Request.Key = key
 	}
 	found, err := pipeline.ReadReplies(ctx, c.cfg.Replies, c.cfg.Blobs, c.cfg.Clock, keys)
 	if err != nil {

@@ -2,10 +2,7 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"strconv"
 	"time"
 )
 
@@ -81,17 +78,6 @@ type Response struct {
 
 // ReplyKey addresses a reply by the content of its call.
 type ReplyKey string
-
-// KeyOf is the reply key of a request: everything that can change the answer. max_tokens is left out: it is learned.
-func KeyOf(tenant, model string, sample int, r Request) ReplyKey {
-	h := sha256.New()
-	for _, part := range []string{tenant, model, strconv.Itoa(sample), r.System, r.Shared, r.Prompt, string(r.Schema)} {
-		h.Write([]byte(strconv.Itoa(len(part))))
-		h.Write([]byte{':'})
-		h.Write([]byte(part))
-	}
-	return ReplyKey(hex.EncodeToString(h.Sum(nil)[:16]))
-}
 
 // Reply is a stored answer.
 type Reply struct {

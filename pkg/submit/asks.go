@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -127,11 +128,8 @@ func (s *Submitter) markStored(ctx context.Context, job pipeline.Job, d pipeline
 			if err != nil {
 				return fmt.Errorf("render stage %s of chunk %d: %w", plain.Stages[stage].Name, chunk.Index, err)
 			}
-			for _, q := range questions {
-				key := q.Request.Key
-				if key == "" {
-					key = pipeline.KeyOf(job.Tenant, job.Model, job.Sample, q.Request)
-				}
+			for i, key := range keysOf(job, questions) {
+				q := questions[i]
 				if cells[key] == nil {
 					keys = append(keys, key)
 				}
@@ -146,6 +144,19 @@ func (s *Submitter) markStored(ctx context.Context, job pipeline.Job, d pipeline
 			a.list[i].stored = true
 		}
 	})
+}
+
+// keysOf are the questions' reply keys, where the reviewer has not set them.
+func keysOf(job pipeline.Job, questions []pipeline.Question) []pipeline.ReplyKey {
+	requests := make([]pipeline.Request, len(questions))
+	for i, q := range questions {
+		requests[i] = q.Request
+	}
+	keys := pipeline.KeysOf(job.Tenant, job.Model, job.Sample, requests)
+	for i, q := range questions {
+		keys[i] = cmp.Or(q.Request.Key, keys[i])
+	}
+	return keys
 }
 
 // lookUp tells which keys have a reply. What cannot be read now counts as not stored: this is an estimate.
