@@ -17,6 +17,7 @@ type child struct {
 	Contender string
 	Load      load
 	Dir       string // empty, and the run's own
+	Document  string // cut into Load.Chunks chunks
 	FullSync  bool
 	Feed      bool
 	Server    string // address of the contender's server
@@ -76,6 +77,9 @@ func (c child) run(ctx context.Context) (report, error) {
 	}
 	defer os.RemoveAll(dir)
 	c.Dir = dir
+	if c.Document, err = document(c.Load.Chunks, "A"); err != nil {
+		return report{}, err
+	}
 	in, err := json.Marshal(c)
 	if err != nil {
 		return report{}, err

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/split"
 	"holdfast/pkg/submit"
 	"holdfast/pkg/wiring"
 	"holdfast/pkg/work"
@@ -17,8 +19,28 @@ import (
 
 // scripted is the bench's model as Holdfast sees it.
 type scripted struct {
-	load  load
-	tries *tries
+	load   load
+	chunks map[string]int // by the shared part of a request
+	tries  *tries
+}
+
+// newScripted knows the calls of a document by the names that they have for every contender.
+func newScripted(l load, text string) (scripted, error) {
+	m := scripted{load: l, chunks: map[string]int{}, tries: newTries()}
+	chunks, err := split.Chunks(text, definition().Chunking)
+	for _, c := range chunks {
+		m.chunks[strings.NewReplacer("{{.Context}}", text[c.Context:c.Start], "{{.Text}}", text[c.Start:c.End]).Replace(shared)] = c.Index
+	}
+	return m, err
+}
+
+// name is what the call of a request is called.
+func (m scripted) name(r pipeline.Request) string {
+	var stage, call int
+	if _, err := fmt.Sscanf(r.Prompt, "Call: s%d.c%d", &stage, &call); err != nil {
+		return string(r.Key)
+	}
+	return key(m.chunks[r.Shared], stage-1, call)
 }
 
 func (scripted) Info() pipeline.ModelInfo {
@@ -26,14 +48,14 @@ func (scripted) Info() pipeline.ModelInfo {
 }
 
 func (m scripted) Complete(ctx context.Context, r pipeline.Request) (pipeline.Response, error) {
-	text, err := m.load.ask(ctx, string(r.Key), m.tries.next(r.Key))
+	text, err := m.load.ask(ctx, m.name(r), m.tries.next(r.Key))
 	if errors.Is(err, errFailed) {
 		return pipeline.Response{}, &pipeline.ModelError{Failure: pipeline.Fail(pipeline.Unavailable, "%v", err), Err: err}
 	}
 	if err != nil {
 		return pipeline.Response{}, err
 	}
-	return pipeline.Response{Text: text, Stop: pipeline.StopEnd, Usage: pipeline.Usage{Input: r.InputTokens(), Output: 200}}, nil
+	return pipeline.Response{Text: text, Stop: pipeline.StopEnd, Usage: pipeline.Usage{Input: len(r.Shared) / 6, Output: 200}}, nil
 }
 
 // counter counts the bytes of the log.
@@ -43,21 +65,26 @@ func (c *counter) Write(p []byte) (int, error) { c.n.Add(int64(len(p))); return 
 
 // runHoldfast submits the document and works on it, from the submission to the end of the job.
 func runHoldfast(ctx context.Context, c child) (report, error) {
-	text, err := document(c.Load.Chunks, "A")
-	if err != nil {
-		return report{}, err
-	}
-	policy := pipeline.DefaultPolicy()
-	began := time.Now()
-	back, err := wiring.OpenEmbedded(ctx, wiring.Embedded{Dir: c.Dir, Owner: "worker", FullSync: c.FullSync}, policy)
+	back, err := wiring.OpenEmbedded(ctx, wiring.Embedded{Dir: c.Dir, Owner: "worker", FullSync: c.FullSync}, pipeline.DefaultPolicy())
 	if err != nil {
 		return report{}, err
 	}
 	defer back.Close()
+	return c.over(ctx, back)
+}
+
+// over is the work of one document over a backend.
+func (c child) over(ctx context.Context, back *wiring.Backend) (report, error) {
+	policy := pipeline.DefaultPolicy()
+	model, err := newScripted(c.Load, c.Document)
+	if err != nil {
+		return report{}, err
+	}
+	began := time.Now()
 	var logged counter
 	ended := make(chan pipeline.JobID, 1)
 	system := wiring.New(back, wiring.Config{
-		Tenant: "bench", Worker: "worker", Policy: policy, Model: scripted{c.Load, newTries()}, InFlight: c.Load.AtOnce,
+		Tenant: "bench", Worker: "worker", Policy: policy, Model: model, InFlight: c.Load.AtOnce,
 		Poll: time.Second, Jitter: func() float64 { return 0.5 },
 		Log: slog.New(slog.NewTextHandler(io.Writer(&logged), &slog.HandlerOptions{Level: slog.LevelInfo})),
 		Observe: func(e work.Event) {
@@ -71,7 +98,7 @@ func runHoldfast(ctx context.Context, c child) (report, error) {
 	var group pipeline.Group
 	group.Go(func() { system.Reaper.Run(drain, time.Second) })
 	group.Go(func() { system.Worker().Run(ctx, drain) })
-	job, _, err := system.Submitter.Submit(ctx, submit.Submission{Name: "bench.txt", Source: []byte(text), Definition: definition(), Model: scripted{}.Info()})
+	job, _, err := system.Submitter.Submit(ctx, submit.Submission{Name: "bench.txt", Source: []byte(c.Document), Definition: definition(), Model: model.Info()})
 	if err != nil {
 		return report{}, err
 	}
