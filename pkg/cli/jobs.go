@@ -176,7 +176,13 @@ func (c *statusCmd) Run(a *app) error {
 
 func statusLines(ctx context.Context, s *wiring.System, p progress) []string {
 	job := p.Job
+	model, _ := modelOf(ctx, s, job.ID) // of old jobs none is known: then their parts are chunks
 	lines := []string{fmt.Sprintf("document %s, pipeline %s, model %s", job.Name, job.Pipeline, job.Model)}
+	part, parts := "chunk", "chunks"
+	if model.Handler {
+		lines[0] = fmt.Sprintf("items %s, handler %s", job.Name, job.Model)
+		part, parts = "item", "items"
+	}
 	if !job.Reason.None() {
 		lines = append(lines, "reason: "+job.Reason.String())
 	}
@@ -187,10 +193,14 @@ func statusLines(ctx context.Context, s *wiring.System, p progress) []string {
 		lines = append(lines, submit.Lines(plan)...)
 		return append(lines, fmt.Sprintf("start it with: holdfast resume %s", job.ID))
 	}
-	lines = append(lines, fmt.Sprintf("cells %s of %s, chunks %d of %d ended, %d claimed, %d deferrals", thousands(p.Done), thousands(p.Cells), p.Ended, p.Chunks, p.Claimed, p.Deferrals))
+	cells := fmt.Sprintf("cells %s of %s, ", thousands(p.Done), thousands(p.Cells))
+	if model.Handler {
+		cells = fmt.Sprintf("%s done, ", thousands(p.Done))
+	}
+	lines = append(lines, cells+fmt.Sprintf("%s %d of %d ended, %d claimed, %d deferrals", parts, p.Ended, p.Chunks, p.Claimed, p.Deferrals))
 	for _, status := range []pipeline.TaskStatus{pipeline.TaskPending, pipeline.TaskParked, pipeline.TaskAbandoned, pipeline.TaskCancelled} {
 		if n := p.Status[status]; n > 0 {
-			lines = append(lines, fmt.Sprintf("%s: %s", status, count(n, "chunk", "chunks")))
+			lines = append(lines, fmt.Sprintf("%s: %s", status, count(n, part, parts)))
 		}
 	}
 	for _, task := range p.Unclaimable {

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -58,13 +60,37 @@ func (p Program) handler(name string) (string, error) {
 
 // functions are what a worker of the program runs. Commands only where they are allowed: whoever may submit a job
 // chooses them.
-func (p Program) functions(allowExec bool) map[string]pipeline.Function {
+func (p Program) functions(exec pipeline.Function) map[string]pipeline.Function {
 	all := maps.Clone(p.Functions)
 	if all == nil {
 		all = map[string]pipeline.Function{}
 	}
-	if allowExec {
-		all[pipeline.ExecHandler] = command.Run
+	if exec != nil {
+		all[pipeline.ExecHandler] = exec
 	}
 	return all
+}
+
+// guarded is what runs commands, nil if they are not allowed, and its end.
+func guarded(allowed bool) (exec pipeline.Function, stop func(), err error) {
+	if !allowed {
+		return nil, func() {}, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, fmt.Errorf("find this program: %w", err)
+	}
+	guard, err := command.StartGuard(self, "guard")
+	if err != nil {
+		return nil, nil, err
+	}
+	return guard.Run, guard.Close, nil
+}
+
+type guardCmd struct{}
+
+// Run watches over the commands of the worker that started it.
+func (guardCmd) Run(*app) error {
+	command.Watch(os.Stdin)
+	return nil
 }

@@ -45,6 +45,11 @@ func (c *workerCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	exec, unguard, err := guarded(c.AllowExec)
+	if err != nil {
+		return err
+	}
+	defer unguard()
 	drain, stop := context.WithCancelCause(a.drain)
 	defer stop(nil)
 	b, err := a.backend(name, stop) // nothing can be kept any more: ask nothing more
@@ -60,7 +65,7 @@ func (c *workerCmd) Run(a *app) error {
 	s := wiring.New(b, wiring.Config{
 		Tenant: a.Tenant, Worker: name, Policy: a.policy, Clock: a.clock, Log: log.With("worker", name), Model: model,
 		InFlight: c.Concurrency, Claims: c.Claims, Poll: time.Second, Grace: c.Grace, Kill: suicide, Observe: events.write,
-		Functions: a.program.functions(c.AllowExec), Handlers: a.program.Handlers,
+		Functions: a.program.functions(exec), Handlers: a.program.Handlers,
 		Stuck: func(ref pipeline.Ref) {
 			log.Error("a handler ignores that its work was dropped; this process ends", "task", ref.String())
 			suicide()

@@ -33,7 +33,16 @@ const MaxOutput = 256 << 10
 
 // Run works on one item: the text is the command's standard input, and its argument where that says {}. What it prints
 // is the answer. It implements [pipeline.Function].
+//
+// Where the worker is killed the kernel kills the command (on Linux); what that has started may run on: see [Guard].
 func Run(ctx context.Context, item pipeline.WorkItem) (pipeline.Output, error) {
+	return work(ctx, item, func(int) func() { return func() {} })
+}
+
+// watch is told of a process group that was started, and by what it returns of its end.
+type watch func(group int) (over func())
+
+func work(ctx context.Context, item pipeline.WorkItem, watch watch) (pipeline.Output, error) {
 	if len(item.Command) == 0 {
 		return free, rejected(errors.New("the definition names no command"))
 	}
@@ -41,16 +50,16 @@ func Run(ctx context.Context, item pipeline.WorkItem) (pipeline.Output, error) {
 	if err != nil {
 		return free, err
 	}
-	r, err := run(ctx, cmd, item.Text)
+	r, err := run(ctx, cmd, item.Text, watch)
 	if err != nil {
 		return free, startFailure(item, err)
 	}
 	out := pipeline.Output{Text: r.out.text()}
 	switch {
-	case ctx.Err() != nil:
-		return out, context.Cause(ctx)
 	case r.state.Success():
 		return out, r.unusable()
+	case ctx.Err() != nil:
+		return out, context.Cause(ctx)
 	}
 	failure := r.failure(item.Text)
 	if failure.Kind == pipeline.Throttled {

@@ -15,7 +15,7 @@ import (
 // done the whole group is killed.
 //
 // It runs on a thread of its own: where the kernel kills a child whose parent died, parent means the thread.
-func run(ctx context.Context, cmd *exec.Cmd, input string) (result, error) {
+func run(ctx context.Context, cmd *exec.Cmd, input string, watch watch) (result, error) {
 	type ended struct {
 		result
 		err error
@@ -24,14 +24,14 @@ func run(ctx context.Context, cmd *exec.Cmd, input string) (result, error) {
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		r, err := attend(ctx, cmd, input)
+		r, err := attend(ctx, cmd, input, watch)
 		done <- ended{r, err}
 	}()
 	e := <-done
 	return e.result, e.err
 }
 
-func attend(ctx context.Context, cmd *exec.Cmd, input string) (result, error) {
+func attend(ctx context.Context, cmd *exec.Cmd, input string, watch watch) (result, error) {
 	r := result{out: &bounded{head: MaxOutput}, err: &bounded{tail: maxTail}}
 	pipes, err := connect(cmd)
 	if err != nil {
@@ -50,6 +50,7 @@ func attend(ctx context.Context, cmd *exec.Cmd, input string) (result, error) {
 	copies.Go(func() { _, _ = io.Copy(r.err, pipes.err) })
 
 	group := cmd.Process.Pid
+	defer watch(group)()
 	over := make(chan struct{})
 	var killer sync.WaitGroup
 	killer.Go(func() {
@@ -59,7 +60,7 @@ func attend(ctx context.Context, cmd *exec.Cmd, input string) (result, error) {
 		case <-over:
 		}
 	})
-	await(cmd)
+	waitFor(cmd)
 	close(over)
 	killer.Wait()
 	pipes.deadline(time.Now().Add(afterExit))

@@ -13,8 +13,8 @@ func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// await waits until the command has exited, and kills what it left behind before its number may be given to others.
-func await(cmd *exec.Cmd) {
+// waitFor waits until the command has exited, and kills what it left behind before its number may be given to others.
+func waitFor(cmd *exec.Cmd) {
 	for unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 	killGroup(cmd.Process.Pid)
