@@ -67,6 +67,17 @@ func (l line) blank() bool {
 	return !strings.ContainsFunc(l.text, func(c rune) bool { return !unicode.IsSpace(c) })
 }
 
+// trimmed is the line without spaces at its ends.
+func (l line) trimmed() line {
+	const spaces = " \t\n"
+	left := len(l.text) - len(strings.TrimLeft(l.text, spaces))
+	l.text = strings.Trim(l.text, spaces)
+	for i := range l.from {
+		l.from[i].at = min(max(0, l.from[i].at-left), len(l.text))
+	}
+	return l
+}
+
 // document puts the lines together.
 func document(lines []line, limit int) (pipeline.Document, error) {
 	size := 0

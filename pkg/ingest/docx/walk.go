@@ -109,14 +109,13 @@ func (w *walker) paragraph() error {
 
 // put adds the paragraph, with what was left over from one before it whose end was deleted.
 func (w *walker) put(n int, p *paragraph, props properties) {
-	text := strings.Trim(p.b.String(), " \t\n")
-	own := line{text: text, from: []from{{0, w.part, n}}}
+	own := line{text: p.b.String(), from: []from{{0, w.part, n}}}
 	if props.removed {
 		w.prefix = glue(w.prefix, own)
 		return
 	}
 	label := w.label(props)
-	own = glue(w.prefix, own)
+	own = glue(w.prefix, own).trimmed()
 	w.prefix = line{}
 	if own.blank() {
 		return
@@ -129,8 +128,8 @@ func (w *walker) put(n int, p *paragraph, props properties) {
 
 // flush puts what was left over at an end.
 func (w *walker) flush() {
-	if w.prefix.text != "" {
-		w.lines = append(w.lines, w.prefix)
+	if last := w.prefix.trimmed(); !last.blank() {
+		w.lines = append(w.lines, last)
 	}
 	w.prefix = line{}
 }
