@@ -56,6 +56,7 @@ type grammar struct {
 	Why     whyCmd     `cmd:"" help:"Tell every attempt and every try of a task, or what is missing from a job and why."`
 	Letters lettersCmd `cmd:"" name:"dead-letters" help:"List the dead letters and what each means."`
 	Guard   guardCmd   `cmd:"" hidden:"" help:"Kill what commands of a worker left running when it died. Workers start it."`
+	Version versionCmd `cmd:"" help:"Say which build this is."`
 	Reap    reapCmd    `cmd:"" help:"Sweep once: move on what stalled. Workers do this themselves every second."`
 }
 

@@ -29,6 +29,25 @@ type Counts struct {
 	NotAsked int `json:"not_asked"`
 }
 
+// Add counts how cells ended; Cells and Asked are the caller's.
+func (c *Counts) Add(cells ...Cell) {
+	for _, cell := range cells {
+		switch cell.State {
+		case CellAnswered:
+			c.Answered++
+			if cell.Reused {
+				c.Reused++
+			}
+		case CellFailed:
+			c.Failed++
+		case CellGated:
+			c.Gated++
+		default:
+			c.NotAsked++
+		}
+	}
+}
+
 // TaskEnd is how a task ended.
 type TaskEnd struct {
 	Task     TaskID     `json:"task"`

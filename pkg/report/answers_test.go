@@ -99,7 +99,7 @@ func TestAnswers(t *testing.T) {
 	})
 	t.Run("work on items is told in items, with what each printed, and not in findings and questions", func(t *testing.T) {
 		d := data(t, quiet("two\nlines <x>"), func(d *report.Data) {
-			d.Definition.Prompts, d.Definition.Categories, d.Definition.Analysts = nil, nil, nil
+			d.Definition.Handler, d.Definition.Categories, d.Definition.Analysts = "exec@1", nil, nil
 			d.Definition.Stages[0].Calls = d.Definition.Stages[0].Calls[1:]
 			d.Result.Counts = pipeline.Counts{Cells: 2, Answered: 2}
 		})

@@ -6,8 +6,8 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
-// items says that there are no questions to a model but work on items: nothing is prompted.
-func (d Data) items() bool { return len(d.Definition.Prompts) == 0 }
+// items says that what is done is not questions to a model but a handler's work on items.
+func (d Data) items() bool { return d.Definition.Handler != "" }
 
 // asked counts cells in the pipeline's words.
 func (d Data) asked(n int) string {

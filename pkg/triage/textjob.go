@@ -60,15 +60,23 @@ func (s JobStory) writeTasks(p *page) {
 	}
 	p.WriteString("\n")
 	p.line(0, "tasks that did not end done")
+	alike := map[string][]pipeline.TaskID{}
+	var order []string
 	for _, t := range s.Tasks {
-		text := fmt.Sprintf("%s %s, %d of %d stages accepted", t.Task, t.Status, t.Accepted, t.Stages)
+		text := fmt.Sprintf("%s, %d of %d stages accepted", t.Status, t.Accepted, t.Stages)
 		if t.Label != "" {
 			text += ", " + t.Label
 		}
 		if !t.Reason.None() {
 			text += ": " + t.Reason.String()
 		}
-		p.line(2, "%s", text)
+		if alike[text] == nil {
+			order = append(order, text)
+		}
+		alike[text] = append(alike[text], t.Task)
+	}
+	for _, text := range order {
+		p.line(2, "%s %s", names(alike[text]), text)
 	}
 }
 
