@@ -23,7 +23,7 @@ type Limits struct {
 }
 
 // DefaultLimits are far above what any contract needs.
-var DefaultLimits = Limits{Entries: 10_000, Part: 64 << 20, Total: 160 << 20, Ratio: 300, Depth: 400, Text: 32 << 20}
+var DefaultLimits = Limits{Entries: 10_000, Part: 48 << 20, Total: 96 << 20, Ratio: 300, Depth: 400, Text: 32 << 20}
 
 // ratioFrom is the size from which the ratio counts: small parts may well repeat themselves.
 const ratioFrom = 4 << 20

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	pdfium "github.com/klippa-app/go-pdfium/errors"
 
@@ -35,8 +34,8 @@ func Read(ctx context.Context, source []byte, cfg Config) (d pipeline.Document, 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer func() {
-		if r := recover(); r != nil {
-			d, err = pipeline.Document{}, fmt.Errorf("%w: the reader of PDF failed on it (%v, %s); print it to a new PDF and submit that", unread.ErrDamaged, r, pipeline.Place())
+		if recover() != nil { // of the sandbox's own code: whatever it was, it is this file that does it
+			d, err = pipeline.Document{}, fmt.Errorf("%w: the reader of PDF failed on it; print it to a new PDF and submit that", unread.ErrDamaged)
 		}
 		if err != nil && ctx.Err() != nil {
 			d, err = pipeline.Document{}, fmt.Errorf("read the PDF: %w", context.Cause(ctx))
@@ -94,10 +93,5 @@ func damaged(err error) error {
 	case errors.Is(err, pdfium.ErrFormat), errors.Is(err, pdfium.ErrFile), errors.Is(err, pdfium.ErrPage):
 		return fmt.Errorf("%w: it begins like a PDF and cannot be read to its end, so it may have been cut; get the file again, or print it to a new PDF", unread.ErrDamaged)
 	}
-	return fmt.Errorf("%w: the reader of PDF failed on it (%v); print it to a new PDF and submit that", unread.ErrDamaged, firstLine(err))
-}
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return pipeline.Cut(line, 120)
+	return fmt.Errorf("%w: the reader of PDF failed on it, or ran out of its memory; print it to a new PDF and submit that", unread.ErrDamaged)
 }
