@@ -3,7 +3,6 @@ package pipeline
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"time"
 )
@@ -39,8 +38,11 @@ func (d Definition) validateHandler() []error {
 	return errs
 }
 
-// shells are programs that take what follows -c as their program text.
-var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "busybox"}
+// interpreters are programs that take what follows this letter's flag as their program text.
+var interpreters = map[string]string{
+	"sh": "c", "bash": "c", "dash": "c", "zsh": "c", "ksh": "c", "ash": "c", "fish": "c", "python": "c", "python3": "c",
+	"perl": "e", "ruby": "e", "node": "e", "php": "r",
+}
 
 // validateCommand refuses what would run the document's text as a program.
 func validateCommand(command []string) []error {
@@ -50,12 +52,13 @@ func validateCommand(command []string) []error {
 	if strings.Contains(command[0], Placeholder) {
 		return []error{fmt.Errorf("command: the program %q must not be chosen by the text", command[0])}
 	}
-	if !slices.Contains(shells, path.Base(command[0])) {
-		return nil
-	}
-	for i, arg := range command[1:] {
-		if strings.HasPrefix(command[i], "-") && strings.HasSuffix(command[i], "c") && strings.Contains(arg, Placeholder) {
-			return []error{fmt.Errorf("command: the text would become part of the shell's program %q; hand it over as an argument: %s -c '... \"$1\" ...' %s {}", Cut(arg, 60), command[0], command[0])}
+	flag := "" // of the last interpreter: it may come after another program, as in env sh -c
+	for i, word := range command {
+		if i > 0 && flag != "" && strings.Contains(word, Placeholder) && strings.HasPrefix(command[i-1], "-") && strings.HasSuffix(command[i-1], flag) {
+			return []error{fmt.Errorf("command: the text would become a part of the program %q; hand it over as an argument, as in: sh -c '... \"$1\" ...' sh {}", Cut(word, 60))}
+		}
+		if found := interpreters[path.Base(word)]; found != "" {
+			flag = found
 		}
 	}
 	return nil
