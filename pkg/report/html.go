@@ -34,6 +34,7 @@ type page struct {
 	Finds      bool
 	Items      bool
 	Part       string
+	By         string
 	ByWhat     string
 	Categories []row
 	Analysts   []row
@@ -94,7 +95,7 @@ func (d Data) page() (page, error) {
 		Headline: d.headline(), Caution: d.caution(), Money: d.money(), Model: d.modelName(),
 		Whole:      d.Result.Status == pipeline.JobCompleted,
 		Severities: bySeverity(d.Result.Findings), Parts: d.parts(findings),
-		Changed: d.changed(), Finds: d.finds(), Items: d.items(), Part: d.part(), ByWhat: d.byWhat(),
+		Changed: d.changed(), Finds: d.finds(), Items: d.items(), Part: d.part(), By: d.by(), ByWhat: d.byWhat(),
 		Categories: d.categories(), Analysts: d.analysts(), Gaps: d.gaps(),
 	}
 	p.Groups, p.Unplaced = grouped(findings)

@@ -26,7 +26,7 @@ func Markdown(w io.Writer, d Data) error {
 		say("%s", plain(changed))
 		say("")
 	}
-	say("%s job %s, model %s. %s", plain(d.Definition.Title), plain(string(d.Result.Job.ID)), plain(d.modelName()), plain(d.money()))
+	say("%s job %s, %s. %s", plain(d.Definition.Title), plain(string(d.Result.Job.ID)), plain(d.by()), plain(d.money()))
 	d.markdownRows(say, d.byWhat(), d.categories())
 	d.markdownRows(say, "Analyst", d.analysts())
 	d.markdownGaps(say)
@@ -164,7 +164,11 @@ func (d Data) markdownGaps(say func(string, ...any)) {
 		return
 	}
 	say("")
-	say("## What was not judged, and why")
+	if d.items() {
+		say("## What has no answer, and why")
+	} else {
+		say("## What was not judged, and why")
+	}
 	say("")
 	say("| How many | Reason | Which %ss | Calls |", d.part())
 	say("|---:|---|---|---|")
@@ -180,7 +184,11 @@ func (d Data) markdownSpend(say func(string, ...any)) {
 	say("")
 	say("%s", plain(d.money()))
 	say("")
-	say("- %s tries, %s tokens in, %s tokens out", pipeline.Count(s.Tries), pipeline.Count(s.Usage.Input), pipeline.Count(s.Usage.Output))
+	if d.items() {
+		say("- %s tries", pipeline.Count(s.Tries))
+	} else {
+		say("- %s tries, %s tokens in, %s tokens out", pipeline.Count(s.Tries), pipeline.Count(s.Usage.Input), pipeline.Count(s.Usage.Output))
+	}
 	if s.Unnamed > 0 {
 		say("- %s of the tries are known by number only", pipeline.Count(s.Unnamed))
 	}

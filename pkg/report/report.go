@@ -88,7 +88,7 @@ func (d Data) categories() []row {
 		})
 		rows = append(rows, r)
 	}
-	if len(rows) > 0 || d.Definition.Calls() > mostQuestions {
+	if len(rows) > 0 || d.items() || d.Definition.Calls() > mostQuestions {
 		return rows
 	}
 	for _, stage := range d.Definition.Stages {
@@ -103,11 +103,8 @@ func (d Data) categories() []row {
 
 // byWhat names the table of categories.
 func (d Data) byWhat() string {
-	switch {
-	case len(d.Definition.Categories) > 0:
+	if len(d.Definition.Categories) > 0 {
 		return "Category"
-	case d.items():
-		return "Work"
 	}
 	return "Question"
 }
@@ -234,7 +231,9 @@ func (d Data) money() string {
 	case d.Model.Free:
 		return fmt.Sprintf("%s: $0 spent.", d.modelName())
 	case d.items() && cost == 0:
-		return fmt.Sprintf("%s: the work is said to cost nothing.", d.modelName())
+		return "The work is said to cost nothing."
+	case d.items():
+		return fmt.Sprintf("%s by what a try is said to cost.", cost)
 	default:
 		return fmt.Sprintf("%s spent on %s.", cost, d.modelName())
 	}

@@ -246,6 +246,18 @@ func TestHTML(t *testing.T) {
 			t.Errorf("got text %q", got)
 		}
 	})
+	t.Run("hundreds of tasks that were given up are a page of bounded size that says so", func(t *testing.T) {
+		d := data(t, lacking(pipeline.JobPartial), func(d *report.Data) {
+			for n := range 500 {
+				d.Result.Tasks = append(d.Result.Tasks, pipeline.TaskEnd{Task: pipeline.WorkTask(n), Status: pipeline.TaskAbandoned, Stages: 1})
+			}
+		})
+		out := page(t, d)
+		says(t, out, "The first 100 of 500")
+		if n := strings.Count(out, "<td>work#"); n != 100 {
+			t.Errorf("%d are shown, want 100", n)
+		}
+	})
 	t.Run("hundreds of chunks and thousands of tries make a page of bounded size", func(t *testing.T) {
 		d := data(t, func(d *report.Data) {
 			d.Result.Attempts, d.Journals = nil, nil

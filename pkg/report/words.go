@@ -26,6 +26,14 @@ func (d Data) part() string {
 	return "chunk"
 }
 
+// by says who did the work.
+func (d Data) by() string {
+	if d.items() {
+		return "handler " + d.modelName()
+	}
+	return "model " + d.modelName()
+}
+
 // finds says that some call of the pipeline makes findings.
 func (d Data) finds() bool {
 	return len(d.quiet()) < d.Definition.Calls() || len(d.Result.Findings) > 0
