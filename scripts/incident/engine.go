@@ -21,10 +21,12 @@ type engine struct {
 	policy pipeline.Policy
 	back   *wiring.Backend
 	desk   *wiring.System
+	sweep  time.Duration // how often each process reaps
 }
 
-func newEngine(t *testing.T, ctx context.Context, model pipeline.Model) *engine {
-	e := &engine{T: t, ctx: ctx, clock: pipeline.NewRealClock(), policy: pipeline.DefaultPolicy()}
+func newEngine(t *testing.T, ctx context.Context, policy pipeline.Policy, model pipeline.Model) *engine {
+	e := &engine{T: t, ctx: ctx, clock: pipeline.NewRealClock(), policy: policy, sweep: time.Second}
+	e.must(policy.Validate())
 	e.back = wiring.InMemory(e.policy, e.clock)
 	e.desk = wiring.New(e.back, wiring.Config{Tenant: "incident", Worker: "desk", Policy: e.policy, Clock: e.clock, Model: model})
 	return e
@@ -48,9 +50,7 @@ func (e *engine) job(id pipeline.JobID) pipeline.Job {
 func (e *engine) begins(id pipeline.JobID) pipeline.Plan {
 	e.Helper()
 	for {
-		split, err := e.back.Store.Task(e.ctx, pipeline.Ref{Job: id, ID: pipeline.SplitTask})
-		e.must(err)
-		if split.Status.Ended() {
+		if e.task(pipeline.Ref{Job: id, ID: pipeline.SplitTask}).Status.Ended() {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -60,6 +60,13 @@ func (e *engine) begins(id pipeline.JobID) pipeline.Plan {
 	_, err = e.desk.Submitter.Start(e.ctx, id)
 	e.must(err)
 	return plan
+}
+
+func (e *engine) task(ref pipeline.Ref) pipeline.Task {
+	e.Helper()
+	row, err := e.back.Store.Task(e.ctx, ref)
+	e.must(err)
+	return row
 }
 
 // ends lets time pass until the job has ended.
@@ -139,7 +146,7 @@ func (e *engine) start(name string, cfg wiring.Config) *process {
 		defer close(p.done)
 		var group pipeline.Group
 		group.Go(func() { worker.Run(ctx, drain) })
-		group.Go(func() { system.Reaper.Run(drain, time.Second) })
+		group.Go(func() { system.Reaper.Run(drain, e.sweep) })
 		group.Wait()
 	}()
 	return p

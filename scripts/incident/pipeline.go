@@ -45,9 +45,9 @@ func pipelineIncident(t *testing.T, p *printer, full bool) {
 	if !full {
 		s, jobs, hard, many = shape{28, 40}, 3, 4, 20
 	}
-	w := weather{Seed: 3300, Fail: 0.05, Hang: 0.00002, Takes: 4 * time.Second, Lives: 5 * time.Hour}
+	w := weather{Seed: 3300, Fail: 0.05, Hang: 0.00002, Takes: 4 * time.Second, Lives: 4 * time.Hour}
 	p.say("THE 3,300-CALL PIPELINE: %d chunks x %d calls = %s calls a job, 5 %% of the tries fail, workers die.", s.Chunks, s.Calls, number(s.cells()))
-	p.say("\nA worker process dies every 5 hours (deploys, memory, spot instances). The same %d jobs:", jobs)
+	p.say("\nA worker process dies every 4 hours (deploys, memory, spot instances). The same %d jobs:", jobs)
 	compare(t, p, s, w, jobs)
 	p.say("Over %d jobs, one retry tier leaves %s of the reports without a chunk, and the redelivery bills %s answers again.", many,
 		share(naiveSeason(t, s, w, many, false).Incomplete, many), number(naiveSeason(t, s, w, many, true).Bill.Repeats))

@@ -95,7 +95,7 @@ func (m asModel) Complete(ctx context.Context, r pipeline.Request) (pipeline.Res
 func oursJob(t *testing.T, s shape, p *provider, number, places int) outcome {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	e := newEngine(t, ctx, asModel{p})
+	e := newEngine(t, ctx, pipeline.DefaultPolicy(), asModel{p})
 	began := time.Now()
 	job, _, err := e.desk.Submitter.Submit(ctx, submit.Submission{
 		Name: "contract.txt", Source: []byte(s.document(number)), Definition: s.definition(), Model: asModel{}.Info(), Hold: true,
