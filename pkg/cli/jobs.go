@@ -25,7 +25,7 @@ func (c *submitCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	sub, err := c.submission(a.program, model.Info())
+	sub, err := c.submission(a, model.Info())
 	if err != nil {
 		return err
 	}

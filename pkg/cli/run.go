@@ -23,7 +23,7 @@ const lookEvery = 200 * time.Millisecond
 
 // documentFlags are what run and submit share.
 type documentFlags struct {
-	File     string `arg:"" help:"The document: a text file (UTF-8, UTF-16 or Windows-1252)."`
+	File     string `arg:"" help:"The document: DOCX, PDF or plain text (UTF-8, UTF-16 or Windows-1252)."`
 	Pipeline string `help:"Pipeline to follow: a shipped one, or a YAML file of your own." default:"${pipeline}" placeholder:"NAME|FILE"`
 	Profile  string `help:"Profile of the pipeline; without it, its first." placeholder:"NAME"`
 	MaxCost  string `name:"max-cost" help:"Ceiling below the worst case, in dollars, e.g. 2.50." placeholder:"USD"`
@@ -45,15 +45,15 @@ type runCmd struct {
 }
 
 // submission reads the document and the definition.
-func (f documentFlags) submission(p Program, model pipeline.ModelInfo) (submit.Submission, error) {
+func (f documentFlags) submission(a *app, model pipeline.ModelInfo) (submit.Submission, error) {
 	source, err := readDocument(f.File)
 	if err != nil {
 		return submit.Submission{}, err
 	}
-	if _, err := ingest.Text(filepath.Base(f.File), source); err != nil {
-		return submit.Submission{}, codeError{exitFailed, err.Error()}
+	if err := a.readable(f.File, source); err != nil {
+		return submit.Submission{}, err
 	}
-	definition, err := f.follow(p)
+	definition, err := f.follow(a.program)
 	if err != nil {
 		return submit.Submission{}, err
 	}
@@ -109,7 +109,7 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	sub, err := c.submission(a.program, model.Info())
+	sub, err := c.submission(a, model.Info())
 	if err != nil {
 		return err
 	}

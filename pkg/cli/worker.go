@@ -64,7 +64,7 @@ func (c *workerCmd) Run(a *app) error {
 	events := newEventWriter(a.out, c.Supervised)
 	s := wiring.New(b, wiring.Config{
 		Tenant: a.Tenant, Worker: name, Policy: a.policy, Clock: a.clock, Log: log.With("worker", name), Model: model,
-		InFlight: c.Concurrency, Claims: c.Claims, Poll: time.Second, Grace: c.Grace, Kill: suicide, Observe: events.write,
+		InFlight: c.Concurrency, Claims: c.Claims, Poll: time.Second, Grace: c.Grace, Kill: suicide, Observe: events.write, Cache: readerCache(),
 		Functions: a.program.functions(exec), Handlers: a.program.Handlers,
 		Stuck: func(ref pipeline.Ref) {
 			log.Error("a handler ignores that its work was dropped; this process ends", "task", ref.String())

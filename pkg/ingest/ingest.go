@@ -38,7 +38,7 @@ func text(source []byte, limit int) (string, error) {
 		return "", err
 	}
 	if len(source) > limit {
-		return "", fmt.Errorf("%w: it has %d bytes of text, the limit is %d (%d MB); split it into several documents", ErrTooLarge, len(source), limit, limit>>20)
+		return "", fmt.Errorf("%w: it has %d MB of text, the limit is %d MB; split it into several documents", ErrTooLarge, len(source)>>20, limit>>20)
 	}
 	text, err := decode(source)
 	if err != nil {
