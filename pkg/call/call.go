@@ -43,12 +43,13 @@ func NewSlots(n int) Slots { return make(Slots, max(1, n)) }
 
 // Caller asks questions. It implements [pipeline.Asker].
 type Caller struct {
-	cfg    Config
-	info   pipeline.ModelInfo
-	slots  Slots // a try in flight holds one; waiting for a retry holds none
-	door   *door
-	purses purses
-	meter  meter
+	cfg     Config
+	info    pipeline.ModelInfo
+	slots   Slots // a try in flight holds one; waiting for a retry holds none
+	unsaved Slots // what came back and is not stored yet holds one
+	door    *door
+	purses  purses
+	meter   meter
 
 	mu       sync.Mutex
 	flights  map[pipeline.ReplyKey]*flight // keys that this process is asking now
@@ -72,6 +73,7 @@ func New(cfg Config) *Caller {
 	if c.slots = cfg.Slots; c.slots == nil {
 		c.slots = NewSlots(cfg.InFlight)
 	}
+	c.unsaved = NewSlots(cap(c.slots))
 	c.door = &door{limits: cfg.Limits, clock: cfg.Clock, info: c.info, policy: cfg.Policy}
 	c.purses.open = map[pipeline.Fence]*purse{}
 	return c

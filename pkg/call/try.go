@@ -79,6 +79,7 @@ func (t *asking) try(ctx context.Context) result {
 	}
 	t.n++
 	try, sent := t.send(ctx)
+	defer t.came()()
 	t.c.meter.count(t.request, try.Usage.Input)
 	slot.refund(ctx, try.Usage.Input+try.Usage.Output)
 	if try.Free() {
@@ -331,6 +332,14 @@ func (t *asking) unlessStopped(ctx context.Context, wait func(ctx context.Contex
 		return stopped
 	}
 	return err
+}
+
+// came gives the slot to the next call while what came back is checked and stored, until done. When as much waits for
+// that as may be in flight, the slot is kept: a slow store slows the asking down.
+func (t *asking) came() (done func()) {
+	t.c.unsaved <- struct{}{}
+	t.unseat()
+	return func() { <-t.c.unsaved }
 }
 
 func (t *asking) unseat() {
