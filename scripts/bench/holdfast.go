@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -36,10 +37,10 @@ func newScripted(l load, text string) (scripted, error) {
 
 // name is what the call of a request is called.
 func (m scripted) name(r pipeline.Request) string {
-	var stage, call int
-	if _, err := fmt.Sscanf(r.Prompt, "Call: s%d.c%d", &stage, &call); err != nil {
-		return string(r.Key)
-	}
+	line, _, _ := strings.Cut(strings.TrimPrefix(r.Prompt, "Call: s"), "\n")
+	s, c, _ := strings.Cut(line, ".c")
+	stage, _ := strconv.Atoi(s)
+	call, _ := strconv.Atoi(c)
 	return key(m.chunks[r.Shared], stage-1, call)
 }
 
