@@ -8,9 +8,12 @@ import (
 
 func TestKeysOf(t *testing.T) {
 	requests := []Request{
-		{System: "s", Shared: "doc", Prompt: "p", Schema: []byte("{}")}, {System: "s", Shared: "doc", Prompt: "q", Schema: []byte("{}")},
-		{System: "t", Shared: "doc", Prompt: "q", Schema: []byte("{}")}, {System: "t", Shared: "other", Prompt: "q", Schema: []byte("{}")},
-		{System: "t", Shared: "other", Prompt: "q"}, {},
+		{System: "s", Shared: "doc", Prompt: "p", Schema: []byte("{}")},
+		{System: "s", Shared: "doc", Prompt: "q", Schema: []byte("{}")},
+		{System: "t", Shared: "doc", Prompt: "q", Schema: []byte("{}")},
+		{System: "t", Shared: "other", Prompt: "q", Schema: []byte("{}")},
+		{System: "t", Shared: "other", Prompt: "q"},
+		{},
 	}
 	t.Run("a key does not depend on what it was made with", func(t *testing.T) {
 		for round := range 2 {
