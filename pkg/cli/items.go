@@ -47,20 +47,17 @@ func (f itemFlags) definition(p Program) (pipeline.Definition, error) {
 		if d.Dir, err = os.Getwd(); err != nil {
 			return none, fmt.Errorf("find the current folder: %w", err)
 		}
-		if err := runnable(d); err != nil {
-			return none, err
-		}
 	}
 	if err := d.Validate(); err != nil {
 		return none, usage("%v", err)
 	}
-	return d, nil
+	return d, runnable(d)
 }
 
 // runnable refuses a command that cannot be found here: its workers would find nothing either.
 func runnable(d pipeline.Definition) error {
 	if len(d.Command) == 0 {
-		return usage("--exec: there is no command")
+		return nil
 	}
 	if _, err := exec.LookPath(d.Command[0]); err != nil {
 		return usage("--exec: %v", err)

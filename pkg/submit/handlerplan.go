@@ -12,7 +12,7 @@ func handlerLines(p pipeline.Plan) []string {
 	lines := []string{fmt.Sprintf("%s, each the work of %s: at most %s tries each, %s in all",
 		items(p.Cells), p.Model.Name, n(p.PerTry), n(p.Cells*p.PerTry))}
 	if p.Stored > 0 {
-		lines = append(lines, fmt.Sprintf("%s of them have a stored answer and are not run again: %s are left", n(p.Stored), n(p.Cells-p.Stored)))
+		lines = append(lines, fmt.Sprintf("stored answers are used for %s of them: %s left to run", n(p.Stored), items(p.Cells-p.Stored)))
 	}
 	if p.Dearest == 0 {
 		return lines
