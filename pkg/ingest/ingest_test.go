@@ -39,7 +39,7 @@ func asWindows1252(t testing.TB, text string) []byte {
 }
 
 // One contract in every encoding that is read is one text: so are its chunks and the offsets of its findings.
-func TestEncodings(t *testing.T) {
+func TestCaseI08Encodings(t *testing.T) {
 	want := strings.ReplaceAll(sample(t), `"Agreement"`, "\u201cAgreement\u201d") + "\u00a7 7 \u2014 \u2026 caf\u00e9 \u2022\n"
 	for _, c := range []struct {
 		name   string

@@ -13,7 +13,7 @@ import (
 // begins at the mark ^.
 func whole(text string) pipeline.Chunk { return pipeline.Chunk{End: len(text)} }
 
-func TestPlaces(t *testing.T) {
+func TestCaseR02Places(t *testing.T) {
 	for _, c := range []struct {
 		name, text, quote string
 		want              string // what the place must hold; "" = no place

@@ -145,7 +145,7 @@ func TestEditsStayLocal(t *testing.T) {
 	}
 }
 
-func TestAnyTextIsCut(t *testing.T) {
+func TestCaseK02AnyTextIsCut(t *testing.T) {
 	prose := strings.Repeat("The fee is due within 30 days. It bears interest; see Section 3, which applies. ", 400)
 	for _, c := range []struct {
 		name, text string
@@ -217,7 +217,7 @@ func TestRefusals(t *testing.T) {
 
 // A cap and its exception are shown together at least once: a heading keeps its clause, and the context repeats what
 // stands before a cut.
-func TestClauseAndException(t *testing.T) {
+func TestCaseK03ClauseAndException(t *testing.T) {
 	filler := func(n int) string {
 		return strings.Repeat("The Supplier shall keep records of the Services and of each Order. ", n)
 	}

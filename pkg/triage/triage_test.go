@@ -337,7 +337,7 @@ func TestRedrive(t *testing.T) {
 	})
 }
 
-func TestDeadLetters(t *testing.T) {
+func TestCaseX06DeadLetters(t *testing.T) {
 	t.Run("each task is there once, held against its row, and reading them changes nothing", func(t *testing.T) {
 		b := newBench(t)
 		b.must(b.store.PutRaw(pipeline.Ref{Job: jobID, ID: pipeline.WorkTask(0)}, map[string]any{"status": "pending"}))
