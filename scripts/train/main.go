@@ -45,29 +45,29 @@ func run(dir, root, parts string) error {
 		return err
 	}
 	held := cuad.Holdout()
-	training := slices.DeleteFunc(corpus.Contracts, func(c cuad.Contract) bool { return slices.Contains(held, c.Name) })
-	samples, err := samplesOf(training)
+	contracts := slices.DeleteFunc(corpus.Contracts, func(c cuad.Contract) bool { return slices.Contains(held, c.Name) })
+	samples, err := samplesOf(contracts)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d contracts, %d sentences, %d kinds; %d held out, %d texts without labels: %s\n", len(training), len(samples),
-		len(offline.Clauses()), len(corpus.Contracts)-len(training), len(corpus.Unmatched), strings.Join(corpus.Unmatched, "; "))
+	fmt.Printf("%d contracts, %d sentences, %d kinds; %d held out, %d texts without labels: %s\n", len(contracts), len(samples),
+		len(offline.Clauses()), len(corpus.Contracts)-len(contracts), len(corpus.Unmatched), strings.Join(corpus.Unmatched, "; "))
 	if parts != "" {
-		return writeParts(parts, samples, training)
+		return writeParts(parts, samples, contracts)
 	}
-	return write(samples, training, filepath.Join(root, "pkg", "offline", "clauses.bin.gz"), filepath.Join(root, "scripts", "cuad", "trained.txt"))
+	return write(samples, contracts, filepath.Join(root, "pkg", "offline", "clauses.bin.gz"), filepath.Join(root, "scripts", "cuad", "trained.txt"))
 }
 
 // writeParts makes, for each part of the cross-validation, weights and limits of the other parts alone: what the whole
 // training would have made if the part had never been there.
-func writeParts(dir string, samples []sample, training []cuad.Contract) error {
+func writeParts(dir string, samples []sample, contracts []cuad.Contract) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder for the parts: %w", err)
 	}
 	for part := range parts {
-		others := slices.DeleteFunc(slices.Clone(samples), func(s sample) bool { return partOf(training[s.contract]) == part })
+		others := slices.DeleteFunc(slices.Clone(samples), func(s sample) bool { return partOf(contracts[s.contract]) == part })
 		name := filepath.Join(dir, fmt.Sprintf("without-%d", part))
-		if err := write(others, training, name+".bin.gz", name+".txt"); err != nil {
+		if err := write(others, contracts, name+".bin.gz", name+".txt"); err != nil {
 			return err
 		}
 	}
@@ -77,9 +77,12 @@ func writeParts(dir string, samples []sample, training []cuad.Contract) error {
 // write makes weights of the samples, which are of some of the contracts, and the list of these contracts' names.
 func write(samples []sample, contracts []cuad.Contract, weights, names string) error {
 	likely := crossValidate(samples, contracts)
-	limits := choose(samples, likely)
-	fmt.Println("By cross-validation over the training part, by check and by category (R: documents, P: passages):")
-	for _, line := range slices.Concat(limits.lines, limits.byCategory(samples, likely)) {
+	limits, err := choose(training{contracts, samples, likely})
+	if err != nil {
+		return err
+	}
+	fmt.Println("By cross-validation over the training part, by category and by check (R: documents, P: passages):")
+	for _, line := range limits.lines {
 		fmt.Println(line)
 	}
 	packed, err := pack(learn(samples, len(offline.Clauses())), limits)
