@@ -266,9 +266,16 @@ func FuzzChunks(f *testing.F) {
 		c := pipeline.Chunking{Target: target, Max: most, Overlap: overlap, MaxChunks: 20_000}
 		chunks, err := Chunks(text, c)
 		if err != nil {
+			if check(text, c) == nil && !errors.Is(err, ErrTooManyChunks) {
+				t.Fatalf("a text that can be cut was refused: %v", err)
+			}
 			return
 		}
 		mustHold(t, text, c, chunks)
+		tokens := pipeline.EstimateTokens(text)
+		if limit := 2 + 4*tokens/max(1, target-overlap); len(chunks) > limit {
+			t.Fatalf("got %d chunks of %d tokens, want at most %d", len(chunks), tokens, limit)
+		}
 	})
 }
 
