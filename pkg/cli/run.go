@@ -41,6 +41,7 @@ type runCmd struct {
 	Workers     int    `help:"Worker processes. A dead one is replaced, and its claims are expired at once." default:"1"`
 	Out         string `help:"Folder for report.html, report.md and findings.json." default:"holdfast-out" placeholder:"DIR"`
 	JSON        bool   `name:"json" help:"Print one JSON object at the end, and progress on standard error."`
+	Yes         bool   `help:"Start without asking, however much the worst case is."`
 	Kill        int    `help:"Kill so many workers with SIGKILL on the way, to see what that costs." default:"0"`
 }
 
@@ -55,6 +56,9 @@ func (f documentFlags) submission(a *app, model pipeline.ModelInfo) (submit.Subm
 	}
 	definition, err := f.follow(a.program)
 	if err != nil {
+		return submit.Submission{}, err
+	}
+	if err := fits(definition, model); err != nil {
 		return submit.Submission{}, err
 	}
 	ceiling, err := parseMoney(f.MaxCost)
@@ -235,6 +239,7 @@ func (r *run) planned() error {
 	if r.job.Status.Ended() {
 		return nil // it could not be split; finish says why
 	}
+	r.sayPlanning()
 	plan, err := r.s.Submitter.Plan(r.a.drain, r.job.ID)
 	if r.a.drain.Err() != nil {
 		return errInterrupted
@@ -247,7 +252,12 @@ func (r *run) planned() error {
 		return r.goesOn()
 	}
 	r.screen.lines(indented("  ", submit.Lines(plan)...)...)
-	r.job, err = r.s.Submitter.Start(r.a.ctx, r.job.ID)
+	if err := r.agreed(os.Stdin); err != nil {
+		return err
+	}
+	if r.job, err = r.s.Submitter.Start(r.a.drain, r.job.ID); r.a.drain.Err() != nil {
+		return errInterrupted
+	}
 	return err
 }
 
@@ -308,6 +318,10 @@ func (r *run) follow() error {
 func (r *run) finish(err error) error {
 	r.screen.clear()
 	ctx := context.WithoutCancel(r.a.ctx)
+	if errors.Is(err, errDeclined) {
+		r.screen.say("Not started; nothing is spent. Start it with: holdfast resume %s, or run the same with --yes, or with a lower --max-cost and --fresh", r.job.ID)
+		return codeError{code: exitInterrupted}
+	}
 	if errors.Is(err, errInterrupted) {
 		r.screen.say("\nStopped: claims are released, every answer is kept. Go on with the same command; see it with: holdfast status %s", r.job.ID)
 		return codeError{code: exitInterrupted}

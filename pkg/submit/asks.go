@@ -122,6 +122,9 @@ func (s *Submitter) markStored(ctx context.Context, job pipeline.Job, d pipeline
 	cells := map[pipeline.ReplyKey][]int{}
 	var keys []pipeline.ReplyKey
 	for _, chunk := range m.Chunks {
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // a large document takes its time
+		}
 		for stage := range plain.Stages {
 			request := pipeline.StageRequest{Definition: plain, Job: job, Text: string(text), Chunk: chunk, Stage: stage + 1}
 			questions, _, err := s.cfg.Reviewer.Questions(request)
