@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -19,6 +20,7 @@ type bench struct {
 	only  string
 
 	postgres, redis *server
+	built           string // the command line
 }
 
 // part is a group of figures that are measured together.
@@ -29,6 +31,10 @@ type part struct {
 
 var parts = []part{
 	{"makespan", (*bench).makespan},
+	{"speed at zero latency", (*bench).speed},
+	{"crash and stop", (*bench).crashes},
+	{"cancel", (*bench).cancels},
+	{"memory and log", (*bench).memory},
 }
 
 // runs is n, or fewer for a short look.
@@ -44,6 +50,7 @@ func (b *bench) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
+	defer b.cleanUp()
 	b.head()
 	var errs []error
 	for _, p := range parts {
@@ -58,6 +65,12 @@ func (b *bench) run(ctx context.Context) error {
 	}
 	fmt.Printf("\nload average at the end: %s\n", loadAverage())
 	return errors.Join(errs...)
+}
+
+func (b *bench) cleanUp() {
+	if b.built != "" {
+		_ = os.RemoveAll(filepath.Dir(b.built)) // a leftover in the temporary folder
+	}
 }
 
 // head prints what a reader needs to judge the figures.
