@@ -129,7 +129,11 @@ func markdownFinding(say func(string, ...any), f numbered) {
 		say("Suggested wording: %s", plain(f.Suggestion))
 	}
 	say("")
-	say("Confidence %s, model %s.", percent(f.Confidence), plain(f.Model))
+	also := ""
+	if len(f.From) > 0 {
+		also = " Also found by: " + plain(some(f.From, 4)) + "."
+	}
+	say("Confidence %s, model %s.%s", percent(f.Confidence), plain(f.Model), also)
 }
 
 func (d Data) markdownRows(say func(string, ...any), what string, rows []row) {

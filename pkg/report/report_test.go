@@ -151,6 +151,15 @@ func TestHTML(t *testing.T) {
 			says(t, out, fmt.Sprintf(`id="f%d"`, n), fmt.Sprintf(`id="t%d"`, n), fmt.Sprintf(`href="#t%d"`, n), fmt.Sprintf(`<sup><a href="#f%d">`, n))
 		}
 	})
+	t.Run("a finding names the questions that found the same", func(t *testing.T) {
+		d := data(t, func(d *report.Data) {
+			f := finding(t, pipeline.High, "The cap is ten", 1)
+			f.Contributors = []string{"s1c2", "gone"}
+			d.Result.Findings = []pipeline.Finding{f}
+			d.Definition.Stages[0].Calls[1].Title = "Is there a cap?"
+		})
+		says(t, page(t, d), "also found by: Is there a cap?, gone")
+	})
 	t.Run("a mark that crosses chunks is marked in both", func(t *testing.T) {
 		d := data(t, func(d *report.Data) {
 			d.Result.Findings = []pipeline.Finding{finding(t, pipeline.High, "script>.\r\nThe cap", 1)}
