@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -35,8 +36,15 @@ type workerCmd struct {
 	AllowExec   bool          `name:"allow-exec" help:"Run the commands of jobs that were submitted with --exec. Whoever may submit to this store chooses them."`
 }
 
+// gcPercent is how much a worker's heap may grow between two collections, unless GOGC says otherwise: several workers
+// share a machine, and each keeps little of what it allocates.
+const gcPercent = 50
+
 // Run works until it is stopped.
 func (c *workerCmd) Run(a *app) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	name := os.Getenv(workerName)
 	if name == "" {
 		name = newWorkerName()
