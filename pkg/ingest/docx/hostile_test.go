@@ -44,11 +44,25 @@ func refuses(t *testing.T, source []byte, want error, says string) {
 // I-07: a small file that expands to much is refused by the bytes that come out of it, not by what its headers say.
 func TestI07DecompressionBombsAreRefused(t *testing.T) {
 	const end = `</w:body></w:document>`
-	t.Run("64 MB of spaces in one part", func(t *testing.T) {
-		refuses(t, packageWith(ingesttest.Repeat(documentBegin, strings.Repeat(" ", 1<<20), 64, end)), unread.ErrTooLarge, "expands beyond the limit")
-	})
+	air := func() []byte {
+		return packageWith(ingesttest.Repeat(documentBegin, strings.Repeat(" ", 1<<20), 16, end))
+	}
+	for name, change := range map[string]func(*Limits){
+		"a part that is too large":             func(l *Limits) { l.Part, l.Ratio = 8<<20, 1<<40 },
+		"a part that is nothing but air":       func(l *Limits) { l.Ratio = 300 },
+		"parts that are too large together":    func(l *Limits) { l.Total, l.Ratio = 8<<20, 1<<40 },
+		"a part that is larger than its limit": func(l *Limits) { l.Part = 1 << 20 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			limits := DefaultLimits
+			change(&limits)
+			if _, err := Read(t.Context(), air(), limits); !errors.Is(err, unread.ErrTooLarge) || !strings.Contains(err.Error(), "expands beyond the limit") {
+				t.Errorf("got %v, want that it expands beyond the limit", err)
+			}
+		})
+	}
 	t.Run("a header that declares 1 KB", func(t *testing.T) {
-		body := ingesttest.Repeat(documentBegin, strings.Repeat(" ", 1<<20), 200, end)
+		body := ingesttest.Repeat(documentBegin, strings.Repeat(" ", 1<<20), 16, end)
 		refuses(t, ingesttest.Zip(
 			ingesttest.File{Name: "[Content_Types].xml", Body: strings.NewReader(`<Types/>`)},
 			ingesttest.File{Name: "_rels/.rels", Body: strings.NewReader(`<Relationships><Relationship Id="a" Type="x/officeDocument" Target="word/document.xml"/></Relationships>`)},
@@ -67,7 +81,7 @@ func TestI07DecompressionBombsAreRefused(t *testing.T) {
 		limits := DefaultLimits
 		limits.Total = 8 << 20
 		if _, err := Read(t.Context(), packageWith(strings.NewReader(body+`</w:sectPr>`+end), parts...), limits); !errors.Is(err, unread.ErrTooLarge) || !strings.Contains(err.Error(), "together") {
-			t.Errorf("got %v, want that the parts are too large together", err)
+			t.Errorf("got %v, want that they are too large together", err)
 		}
 	})
 	t.Run("70,000 entries", func(t *testing.T) {

@@ -2,10 +2,12 @@ package ingesttest
 
 import (
 	"bytes"
+	"compress/zlib"
 	"crypto/md5"
 	"crypto/rc4"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -18,12 +20,8 @@ type PDF struct {
 	UserPassword  string
 	OwnerPassword string
 	Loop          bool // its pages point back to themselves
-	Endless       bool // its first page draws a form that draws eight, and so on: it ends in some thousand years
+	Endless       bool // its first page draws a form of 16 MB, packed to some KB, a thousand times: it takes minutes
 }
-
-// endlessDepth is how deep the forms of an endless page go: a reader that stops deeper than this meets 8 to the power
-// of it.
-const endlessDepth = 24
 
 const pdfID = "0123456789abcdef"
 
@@ -42,13 +40,14 @@ func (p PDF) Bytes() []byte {
 	w.object(2, fmt.Sprintf("<< /Type /Pages /Count %d /Kids [%s] >>", len(p.Pages), strings.Join(kids, " ")))
 	w.object(3, "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
 	w.stream(4, "/Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8", "\x80")
-	forms := ""
+	uses := 0
 	if p.Endless {
-		forms = w.endless(1000)
+		w.endless()
+		uses = formUses
 	}
 	for i, lines := range p.Pages {
-		w.object(10+2*i, fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> /XObject << /Im1 4 0 R%s >> >> >>", 11+2*i, forms))
-		w.stream(11+2*i, "", content(lines, p.Scanned[i+1])+strings.Repeat("/Fm0 Do\n", min(1, len(forms))))
+		w.object(10+2*i, fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> /XObject << /Im1 4 0 R /Fm1 6 0 R >> >> >>", 11+2*i))
+		w.stream(11+2*i, "", content(lines, p.Scanned[i+1])+strings.Repeat("/Fm1 Do\n", uses))
 	}
 	return w.end(p)
 }
@@ -65,14 +64,19 @@ func content(lines []string, scanned bool) string {
 	return b.String()
 }
 
-// endless writes the forms and is the name of the first.
-func (w *pdfWriter) endless(first int) string {
-	for i := range endlessDepth {
-		next := fmt.Sprintf("/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << /XObject << /Fm%d %d 0 R >> >>", i+1, first+i+1)
-		w.stream(first+i, next, strings.Repeat(fmt.Sprintf("/Fm%d Do\n", i+1), 8))
-	}
-	w.stream(first+endlessDepth, "/Type /XObject /Subtype /Form /BBox [0 0 9 9]", "0 0 m 9 9 l S")
-	return fmt.Sprintf(" /Fm0 %d 0 R", first)
+// form is the object that an endless page draws, and formUses how often.
+const (
+	form     = 6
+	formUses = 1000
+)
+
+func (w *pdfWriter) endless() {
+	var packed bytes.Buffer
+	z := zlib.NewWriter(&packed)
+	_, err := io.Copy(z, Repeat("", "q Q\n", 4<<20, ""))
+	must(err)
+	must(z.Close())
+	w.stream(form, "/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Filter /FlateDecode", packed.String())
 }
 
 type pdfWriter struct {
