@@ -59,7 +59,7 @@ func TestCaseM01RetryAfter(t *testing.T) {
 					return &pipeline.ModelError{Failure: pipeline.Fail(pipeline.Throttled, "slow down"), RetryAfter: c.after}
 				}
 				for n := range 4 {
-					w.start(fmt.Sprint("worker-", n), nil, func(cfg *wiring.Config) { cfg.Jitter = nil })
+					w.start(fmt.Sprint("worker-", n), nil, func(cfg *wiring.Config) { cfg.Jitter, cfg.Poll = nil, 10*time.Second })
 				}
 				job := w.submit(text(20))
 				within := 10*time.Hour + c.over

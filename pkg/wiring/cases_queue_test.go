@@ -163,7 +163,7 @@ func TestCaseS06WaitsLongerThanAQueueAllows(t *testing.T) {
 					}
 					return nil
 				}
-				w.start("worker", nil)
+				w.start("worker", nil, func(c *wiring.Config) { c.Poll = 20 * time.Second })
 				job := w.submit(text(chunks))
 				w.ends(job.ID, 24*time.Hour, pipeline.JobCompleted)
 				w.complete(job.ID, chunks)

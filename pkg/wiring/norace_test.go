@@ -5,5 +5,5 @@ package wiring_test
 const (
 	stride     = 1   // of the port calls that are taken: each
 	seeds      = 100 // of chaos
-	spendSeeds = 25  // of money
+	spendSeeds = 15  // of money
 )

@@ -6,5 +6,5 @@ package wiring_test
 const (
 	stride     = 23 // of the port calls that are taken: one in so many
 	seeds      = 5  // of chaos
-	spendSeeds = 4  // of money
+	spendSeeds = 2  // of money
 )
