@@ -57,6 +57,10 @@ incident-poller: ## a row that can never finish behind a poller: billed every mi
 incident-pipeline: ## 3,248 calls, 5 % failing, workers that die: a chunk silently missing, or billed twice, and with Holdfast
 	go run ./scripts/incident pipeline
 
+.PHONY: incident-media
+incident-media: ## four corrupt files: hard timeout, reaper and requeue for ever, and with Holdfast, by every way in
+	go run ./scripts/incident media
+
 .PHONY: bench
 bench: ## print the embedded figures beside anchors, half an hour; make bench QUICK=1 for a short look, ONLY=REGEX for a part
 	cd scripts/bench && go build -o "$${TMPDIR:-/tmp}/holdfast-bench" . && "$${TMPDIR:-/tmp}/holdfast-bench" $(if $(QUICK),-quick) $(if $(ONLY),-only '$(ONLY)')

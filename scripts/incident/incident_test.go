@@ -3,15 +3,11 @@ package main
 import (
 	"os"
 	"testing"
-
-	"holdfast/pkg/cli"
 )
 
-// TestMain is the holdfast command where an incident started it as one.
+// TestMain is the decoder or the holdfast command where an incident started it as one.
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
-	}
+	asOther()
 	os.Exit(m.Run())
 }
 

@@ -20,15 +20,23 @@ import (
 // asProgram, set, makes this program the holdfast command: the worker processes of a run are this program again.
 const asProgram = "HOLDFAST_INCIDENT_PROGRAM"
 
+// asOther is what this program does where an incident started it as another: the decoder, or the holdfast command.
+func asOther() {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == "decode":
+		os.Exit(decodeMain(os.Args[2]))
+	case os.Getenv(asProgram) != "":
+		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
+	}
+}
+
 // incident is one of them; full says that it may take its time.
 type incident func(t *testing.T, p *printer, full bool)
 
 var incidents = map[string]incident{}
 
 func main() {
-	if os.Getenv(asProgram) != "" {
-		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
-	}
+	asOther()
 	name := ""
 	if len(os.Args) == 2 {
 		name = os.Args[1]

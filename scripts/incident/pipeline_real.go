@@ -16,6 +16,7 @@ import (
 
 // realRun is what `holdfast run --json` tells of a run.
 type realRun struct {
+	Job      pipeline.JobID     `json:"job"`
 	Status   pipeline.JobStatus `json:"status"`
 	Counts   pipeline.Counts    `json:"counts"`
 	Killed   int                `json:"workers_killed"`

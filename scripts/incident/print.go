@@ -43,9 +43,12 @@ func (p *printer) table(rows ...[]string) {
 }
 
 // notes prints what the numbers rest on.
-func (p *printer) notes(lines ...string) {
+func (p *printer) notes(lines ...string) { p.notesFrom(1, lines...) }
+
+// notesFrom is notes that go on counting.
+func (p *printer) notesFrom(first int, lines ...string) {
 	for i, line := range lines {
-		p.say("  [%d] %s", i+1, line)
+		p.say("  [%d] %s", first+i, line)
 	}
 	p.say("")
 }
