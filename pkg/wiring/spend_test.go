@@ -109,15 +109,15 @@ func TestSpendNeverPassesWhatWasShown(t *testing.T) {
 				}
 				return do(ctx)
 			}
+			most := pipeline.Money(0)
+			if seed%3 == 0 {
+				most = pipeline.Money(1+r.IntN(200)) * 1_000_000
+			}
 			start := func(n int) *process {
 				return w.start(fmt.Sprint("worker-", n), faults, func(c *wiring.Config) { c.Model = m })
 			}
 			procs := []*process{start(0), start(1)}
-			job := w.submit(text(4), func(s *submit.Submission) {
-				if seed%3 == 0 {
-					s.MaxCost = pipeline.Money(1+r.IntN(200)) * 1_000_000
-				}
-			})
+			job := w.submit(text(4), func(s *submit.Submission) { s.MaxCost = most })
 			var shown pipeline.Money
 			redrives, paused := 0, false
 			for n := 2; n < 200; n++ {
