@@ -85,6 +85,32 @@ func TestLead(t *testing.T) {
 	})
 }
 
+func TestLimitsThatRecallMayHave(t *testing.T) {
+	const check = "disputes-drafting.governing-law"
+	k := kindsOf(check)[0]
+	l := rulesAlone(len(offline.Clauses()))
+	v := view{kinds: []int{k}, documents: 20}
+	for contract := range 20 {
+		v.points = append(v.points, point{contract: contract, likely: []float32{0.5}, is: true, touches: true})
+		if contract >= 17 {
+			v.points[contract].likely[0] = 0.05 // three clauses are found only with a lot of others
+		}
+	}
+	for range 40 {
+		v.points = append(v.points, point{contract: 99, likely: []float32{0.05}})
+	}
+	t.Run("a light weight leaves the last clauses to save the reading", func(t *testing.T) {
+		if l.choose(v, 1); l.find[k] != 0.5 || v.count(l).found != 17 {
+			t.Errorf("got limit %v and %d found, want 0.5 and 17", l.find[k], v.count(l).found)
+		}
+	})
+	t.Run("a heavy one finds them", func(t *testing.T) {
+		if l.choose(v, 6); l.find[k] != 0.05 || v.count(l).found != 20 {
+			t.Errorf("got limit %v and %d found, want 0.05 and 20", l.find[k], v.count(l).found)
+		}
+	})
+}
+
 func TestOutcomeCountsAsTheEvaluationDoes(t *testing.T) {
 	k := kindsOf("disputes-drafting.governing-law")[0]
 	contracts := []cuad.Contract{
