@@ -59,7 +59,7 @@ func (d *desk) library(good int) (l library) {
 func mediaForReal(t *testing.T, p *printer, full bool) {
 	good, timeout, messages := 200, time.Second, 2000
 	if !full {
-		good, timeout, messages = 16, 300*time.Millisecond, 400
+		good, timeout, messages = 16, 600*time.Millisecond, 400
 	}
 	p.say("For real: %d good files and 4 corrupt ones, the decoder a command, killed with SIGKILL after %v [3].", good, timeout)
 	rounds := 6
@@ -143,8 +143,8 @@ func waysIn(t *testing.T, p *printer, good int, timeout time.Duration, messages,
 		rows = d.fourRows(s, r.Job, l)
 		left := depth(t, s)
 		table = append(table, []string{what, number(total(after) - before), states(rows), number(left)})
-		if n := total(after) - before; n != want || left > 0 {
-			t.Errorf("%s: %d decodes, want %d; %d messages left", what, n, want, left)
+		if n := total(after) - before; n > want || left > 0 {
+			t.Errorf("%s: %d decodes, want at most %d; %d messages left", what, n, want, left)
 		}
 		before = total(after)
 	}
@@ -169,7 +169,12 @@ func waysIn(t *testing.T, p *printer, good int, timeout time.Duration, messages,
 	}, 12)
 	p.table(table...)
 	d.reasons(p, s, rows)
-	if begun != 12 || r.Counts.Answered != good || r.Status != pipeline.JobPartial {
+	for _, row := range rows {
+		if row.Generation != 7 || row.Status != pipeline.TaskAbandoned { // three attempts, the redrive, three attempts
+			t.Errorf("%s is %s at generation %d, want abandoned at 7", row.ID, row.Status, row.Generation)
+		}
+	}
+	if begun > 12 || r.Counts.Answered != good || r.Status != pipeline.JobPartial {
 		t.Errorf("the job is %s with %d of %d good files, %d decodes of the four", r.Status, r.Counts.Answered, good, begun)
 	}
 }
@@ -287,11 +292,14 @@ func deployed(t *testing.T, p *printer, good int, timeout time.Duration) {
 	})
 	stop()
 	rows = d.fourRows(s, job, l)
-	after := d.decodes()
+	after, more := d.decodes(), 0
+	for _, name := range l.corrupt {
+		more += after[name] - before[name]
+	}
 	p.table(
 		[]string{"the cap deployed on a queue that loops", "decodes of the four", "state of the four"},
 		[]string{"workers with a cap of 9,999, stopped", number(attempts), loopState},
-		[]string{"workers with the shipped cap, nothing else", number(total(after) - total(before)), states(rows)},
+		[]string{"workers with the shipped cap, nothing else", number(more), states(rows)},
 	)
 	d.reasons(p, s, rows)
 	ended, err := s.Backend.Store.Job(context.Background(), job)
@@ -299,8 +307,8 @@ func deployed(t *testing.T, p *printer, good int, timeout time.Duration) {
 	if ended.Status != pipeline.JobPartial || len(after) != good+4 {
 		t.Errorf("the job is %s, %d files were decoded, want partial and all %d", ended.Status, len(after), good+4)
 	}
-	if states(rows) != "4 abandoned" || total(after) != total(before) || attempts < 20 {
-		t.Errorf("the four: %s after %d attempts and %d decodes more, want 4 abandoned after at least 20 and none more", states(rows), attempts, total(after)-total(before))
+	if states(rows) != "4 abandoned" || more > 0 || attempts < 20 {
+		t.Errorf("the four: %s after %d attempts and %d decodes more, want 4 abandoned after at least 20 and none more", states(rows), attempts, more)
 	}
 }
 

@@ -33,7 +33,6 @@ type naiveJob struct {
 	mu       sync.Mutex
 	busy     int
 	finished map[int]bool
-	over     chan struct{}
 }
 
 func newNaiveJob(s shape, p *provider, number int, redelivers bool) *naiveJob {

@@ -33,12 +33,16 @@ func pollerIncident(t *testing.T, p *printer, full bool) {
 	synctest.Test(t, func(t *testing.T) { five = closeOurs(t, writeUp) })
 	synctest.Test(t, func(t *testing.T) { three = closeOurs(t, pipeline.DefaultPolicy()) })
 
-	row := func(what, before string, tell func(closing) string) []string { return []string{what, before, tell(five), tell(three)} }
+	row := func(what, before string, tell func(closing) string) []string {
+		return []string{what, before, tell(five), tell(three)}
+	}
 	rows := [][]string{{"about " + stuck, "poller alone", "Holdfast, cap of five [2]", "Holdfast as shipped"}}
 	for i, mark := range marks {
 		n := naive[i]
 		rows = append(rows, row("calls after "+spanOf(mark), fmt.Sprintf("%s (%s)", number(n), dollars(pipeline.Money(n)*price)),
-			func(c closing) string { return fmt.Sprintf("%s (%s)", number(c.calls), dollars(pipeline.Money(c.calls)*price)) }))
+			func(c closing) string {
+				return fmt.Sprintf("%s (%s)", number(c.calls), dollars(pipeline.Money(c.calls)*price))
+			}))
 		if n != mark {
 			t.Errorf("the poller alone made %d calls in %d ticks", n, mark)
 		}
