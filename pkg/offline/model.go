@@ -35,7 +35,7 @@ const (
 // Name and Version are the model's; a changed rule is a new version, since stored replies are addressed by it.
 const (
 	Name    = "offline-rules-1"
-	Version = "2"
+	Version = "3"
 )
 
 // Config is how the model behaves. The zero value answers at once and never fails.
