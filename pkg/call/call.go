@@ -94,7 +94,7 @@ func (c *Caller) Ask(ctx context.Context, a pipeline.Attempt, questions []pipeli
 	}
 	purse, err := c.openPurse(ctx, a, questions, open)
 	if err != nil {
-		return c.noMoney(answers, open, err)
+		return c.noMoney(a, answers, open, err)
 	}
 	var group pipeline.Group
 	read := c.cfg.Clock.Mono()
