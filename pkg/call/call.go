@@ -74,7 +74,7 @@ func New(cfg Config) *Caller {
 		c.slots = NewSlots(cfg.InFlight)
 	}
 	c.unsaved = NewSlots(cap(c.slots))
-	c.door = &door{limits: cfg.Limits, clock: cfg.Clock, info: c.info, policy: cfg.Policy}
+	c.door = &door{limits: cfg.Limits, clock: cfg.Clock, info: c.info, policy: cfg.Policy, share: newShare()}
 	c.purses.open = map[pipeline.Fence]*purse{}
 	return c
 }

@@ -17,6 +17,7 @@ type door struct {
 	struck atomic.Bool  // the breaker was struck, by whomever, since a call of this process last worked
 	until  atomic.Int64 // the breaker is open until then, as this process last heard
 	worked atomic.Int64 // when a call of this process last worked, by the monotonic clock; 0 = none has
+	share  share
 }
 
 // openFor is how long the breaker stays open, as this process last heard.
@@ -70,45 +71,6 @@ func (c *Caller) room(ctx context.Context) error {
 	}
 }
 
-// slot is capacity taken from the limiter.
-type slot struct {
-	d     *door
-	units int
-}
-
-// admit takes a request's units from the limiter and waits until its turn. Models without a quota have none.
-func (d *door) admit(ctx context.Context, r pipeline.Request) (slot, error) {
-	if d.info.TokensPerMinute <= 0 {
-		return slot{}, nil
-	}
-	s := slot{d, r.InputTokens() + r.MaxTokens}
-	start, err := d.limits.TakeSlot(ctx, pipeline.SlotWrite{
-		Model: d.info.ID(), Cost: d.time(s.units), Burst: d.policy.LimiterBurst, Horizon: d.policy.LimiterAhead, Now: d.clock.Now(),
-	})
-	if err != nil {
-		return slot{}, err
-	}
-	if wait := start.Sub(d.clock.Now()); wait > 0 {
-		if err := d.clock.Sleep(ctx, wait); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
-}
-
-// time is how much of the limiter's line so many units take.
-func (d *door) time(units int) time.Duration {
-	return time.Duration(float64(units) / float64(d.info.TokensPerMinute) * float64(time.Minute))
-}
-
-// refund gives back what was reserved and not used.
-func (s slot) refund(ctx context.Context, used int) {
-	if s.d == nil || used >= s.units {
-		return
-	}
-	_ = s.d.limits.Refund(context.WithoutCancel(ctx), s.d.info.ID(), s.d.time(s.units-used), s.d.policy.LimiterBurst, s.d.clock.Now()) // lost capacity, no harm
-}
-
 // throttled tells everybody to wait.
 func (d *door) throttled(ctx context.Context, after time.Duration) {
 	if d.info.Handler || d.info.TokensPerMinute <= 0 && after == 0 {
@@ -117,6 +79,7 @@ func (d *door) throttled(ctx context.Context, after time.Duration) {
 	if after == 0 {
 		after = d.policy.ThrottlePause
 	}
+	d.share.lapse()
 	_ = d.limits.Penalise(ctx, d.info.ID(), d.clock.Now().Add(after)) // those who do not hear of it are told by the model
 }
 
