@@ -214,16 +214,18 @@ func states(rows []pipeline.Task) string {
 // floods sends so many messages about the rows straight into the queue, and lets a worker meet them all.
 func (d *desk) floods(s *wiring.System, rows []pipeline.Task, n int) {
 	d.Helper()
-	for sent := 0; sent < n; {
-		var batch []pipeline.Message
-		for len(batch) < pipeline.MaxBatch && sent < n {
-			batch = append(batch, rows[sent%len(rows)].Message())
-			sent++
-		}
-		_, err := s.Backend.Queues.Work.Send(context.Background(), batch)
+	for sent := 0; sent < n; sent += len(rows) {
+		_, err := s.Backend.Queues.Work.Send(context.Background(), messagesOf(rows))
 		d.must(err)
 	}
 	d.meets(s)
+}
+
+func messagesOf(rows []pipeline.Task) (all []pipeline.Message) {
+	for _, row := range rows {
+		all = append(all, row.Message())
+	}
+	return all
 }
 
 // meets lets a worker meet all messages that there are.
@@ -283,6 +285,8 @@ func deployed(t *testing.T, p *printer, good int, timeout time.Duration) {
 		attempts += row.Attempts
 	}
 	loopState := states(rows)
+	_, err := s.Backend.Queues.Work.Send(context.Background(), messagesOf(rows)) // another service is still at it
+	d.must(err)
 	d.policy = d.write("policy.yaml", scaled)
 	stop = d.worker()
 	d.until(func() bool {
