@@ -36,11 +36,14 @@ const MaxOutput = 256 << 10
 //
 // Where the worker is killed the kernel kills the command (on Linux); what that has started may run on: see [Guard].
 func Run(ctx context.Context, item pipeline.WorkItem) (pipeline.Output, error) {
-	return work(ctx, item, func(int) func() { return func() {} })
+	return work(ctx, item, watch{started: func(int) func() { return func() {} }})
 }
 
-// watch is told of a process group that was started, and by what it returns of its end.
-type watch func(group int) (over func())
+// watch is who is told of what runs.
+type watch struct {
+	mark    string                        // NAME=value, put into a command's environment; "" = nothing
+	started func(group int) (over func()) // is told of a process group, and by what it returns of its end
+}
 
 func work(ctx context.Context, item pipeline.WorkItem, watch watch) (pipeline.Output, error) {
 	if len(item.Command) == 0 {
@@ -49,6 +52,9 @@ func work(ctx context.Context, item pipeline.WorkItem, watch watch) (pipeline.Ou
 	cmd, err := commandOf(item)
 	if err != nil {
 		return free, err
+	}
+	if watch.mark != "" {
+		cmd.Env = append(cmd.Env, watch.mark)
 	}
 	r, err := run(ctx, cmd, item.Text, watch)
 	if err != nil {

@@ -50,7 +50,7 @@ func attend(ctx context.Context, cmd *exec.Cmd, input string, watch watch) (resu
 	copies.Go(func() { _, _ = io.Copy(r.err, pipes.err) })
 
 	group := cmd.Process.Pid
-	defer watch(group)()
+	defer watch.started(group)()
 	over := make(chan struct{})
 	var killer sync.WaitGroup
 	killer.Go(func() {
