@@ -7,5 +7,6 @@
 // [Wrap], [Lossy], [Late] and [Counter] stand between a step and its store: they lose answers, hold writes back and
 // count them. [Clock] moves when it is told to. The builders make small rows, jobs and definitions.
 //
-// It may not: import an adapter or a step, or be imported by anything but tests.
+// It may not: import an adapter or a step, or be imported by anything but tests; those of scripts/incident also
+// run as commands, to be read.
 package pipelinetest
