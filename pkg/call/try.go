@@ -334,12 +334,17 @@ func (t *asking) unlessStopped(ctx context.Context, wait func(ctx context.Contex
 	return err
 }
 
-// came gives the slot to the next call while what came back is checked and stored, until done. When as much waits for
-// that as may be in flight, the slot is kept: a slow store slows the asking down.
+// came gives the slot to the next call while what came back is checked and stored, until done, and never waits: what is
+// not stored yet is lost with the worker and billed again. So few may give theirs early that little more than what is
+// in flight can be lost; the others keep their slot, and a slow store slows the asking down.
 func (t *asking) came() (done func()) {
-	t.c.unsaved <- struct{}{}
-	t.unseat()
-	return func() { <-t.c.unsaved }
+	select {
+	case t.c.unsaved <- struct{}{}:
+		t.unseat()
+		return func() { <-t.c.unsaved }
+	default:
+		return func() {}
+	}
 }
 
 func (t *asking) unseat() {
