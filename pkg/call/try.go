@@ -231,7 +231,7 @@ func (t *asking) failed(ctx context.Context, s sent) result {
 		}
 	}
 	answer := pipeline.Answer{Failure: f, Wait: after, Defers: f.Kind.Deferred()}
-	if f.Kind == pipeline.Unavailable && !t.c.info.Handler {
+	if f.Kind == pipeline.Unavailable {
 		wait := t.c.door.strike(ctx, t.a.Claim().Ref, f, after)
 		answer.Defers, answer.Wait = wait > 0, max(wait, after)
 	}

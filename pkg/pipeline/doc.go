@@ -34,6 +34,8 @@
 //	row          a task, or a job, as the store keeps it
 //	stage        one step of the analysis of a chunk, with its own checkpoint
 //	call         one question to a model
+//	handler      what works on a kind of task; of a definition: the function or command that stands in a model's place
+//	item         a chunk as a definition's handler gets it, mostly a line of the document
 //	cell         chunk x call: one entry of the plan, with one terminal state
 //	gate         the value of an earlier call below which a call is not asked
 //	try          one sending of a call (tier one)
@@ -81,7 +83,7 @@
 // # The tree
 //
 // Steps, in the order a document meets them: submit, ingest, split, work, call, review, finalize, reap, report, triage.
-// Each imports this package and no other step. Adapters (memory, sqlitestore, offline, pipelines, config) import this
+// Each imports this package and no other step. Adapters (memory, sqlitestore, offline, command, pipelines, config) import this
 // package and their own dependency. wiring joins the steps over a backend; cli talks to people and chooses the model.
 //
 // # The claim protocol

@@ -191,6 +191,9 @@ func TestFunctions(t *testing.T) {
 		job := w.list("flaky\nnever\none\n")
 		w.ends(job.ID, time.Hour, pipeline.JobPartial)
 		w.abandoned(h, job.ID, 1, "never", pipeline.Unavailable, 12)
+		if row, _, _ := w.story(job.ID, 1); row.Allowed != 12 {
+			w.Errorf("%d tries were allowed, want 12: each ran, and none was given back", row.Allowed)
+		}
 		if h.of("flaky") != 3 || w.result(job.ID).Counts.Answered != 2 {
 			w.Errorf("the flaky one was run %d times, want 3 and an answer", h.of("flaky"))
 		}
@@ -361,8 +364,10 @@ func (ownStages) Handle(ctx context.Context, a pipeline.Attempt) pipeline.Ending
 	if err := a.MaySend(ctx); err != nil {
 		return pipeline.EndingOf(pipeline.StopFailure(err, a.Job()), 0)
 	}
-	body := pipeline.StageBody{Stage: 1, Name: "work", Chunk: a.Claim().ID.Number(), Generation: a.Claim().Generation, Worker: a.Worker(),
-		Cells: []pipeline.Cell{{Chunk: a.Claim().ID.Number(), Call: "work", State: pipeline.CellAnswered}}}
+	body := pipeline.StageBody{
+		Stage: 1, Name: "work", Chunk: a.Claim().ID.Number(), Generation: a.Claim().Generation, Worker: a.Worker(),
+		Cells: []pipeline.Cell{{Chunk: a.Claim().ID.Number(), Call: "work", State: pipeline.CellAnswered}},
+	}
 	if err := a.Checkpoint(ctx, 1, pipeline.Encode(body)); err != nil {
 		return pipeline.EndingOf(pipeline.StopFailure(err, a.Job()), 0)
 	}
