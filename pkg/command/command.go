@@ -2,7 +2,8 @@
 // leaves nothing running.
 //
 // It may decide: what an exit of the command means, and how much of what it prints is kept.
-// It may not: run a command through a shell that its definition does not name, or let one outlive its try.
+// It may not: run a command through a shell that its definition does not name, let one outlive its try, or, with a
+// [Guard], its worker.
 package command
 
 import (
@@ -14,7 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -69,7 +69,7 @@ func work(ctx context.Context, item pipeline.WorkItem, watch watch) (pipeline.Ou
 	}
 	failure := r.failure(item.Text)
 	if failure.Kind == pipeline.Throttled {
-		return free, &pipeline.ModelError{Failure: failure}
+		out = free
 	}
 	return out, &pipeline.ModelError{Failure: failure}
 }
@@ -197,6 +197,3 @@ func quoted(said string) string {
 	}
 	return ": " + said
 }
-
-// afterExit is how long what a command left behind may still hold its output open: only what left its process group.
-const afterExit = time.Second

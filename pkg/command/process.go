@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// afterExit is how long what a command left behind may still hold its output open: only what left its process group.
+const afterExit = time.Second
+
 // run starts a command in a process group of its own and returns when nothing of the group runs any more. When ctx is
 // done the whole group is killed.
 //
