@@ -72,7 +72,7 @@ func forbidden(name, other, path string, internal bool) string {
 	switch {
 	case name == "pipeline" && (internal || outside):
 		return "the words stand on the standard library alone, so that everything else can stand on them"
-	case internal && step && strings.HasPrefix(other, whole+"/"):
+	case internal && step && strings.HasPrefix(other, whole+"/") && !strings.HasSuffix(other, "test"):
 		return ""
 	case internal && (step || adapter) && other != "pipeline":
 		return "steps and adapters know the words and nothing else of ours; wiring joins them"
@@ -80,6 +80,8 @@ func forbidden(name, other, path string, internal bool) string {
 		return "a step's outside dependencies are listed here, each with a reason"
 	case internal && slices.Contains(adapters, other) && name != "wiring" && name != "cli" && name != "pipelinetest":
 		return "wiring chooses the backend and cli the model and the pipeline; nobody else knows an adapter"
+	case internal && strings.HasSuffix(other, "test"):
+		return "what tests are built from is no part of the program"
 	case internal && other == "cli" && !strings.HasPrefix(name, "cmd/"):
 		return "nothing stands on the command line but programs"
 	case internal && other == "wiring" && name != "cli":

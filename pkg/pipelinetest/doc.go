@@ -1,4 +1,4 @@
-// Package pipelinetest is the bench: what every backend is held to, and what the tests of steps are built from.
+// Package pipelinetest is what every backend is held to, and what the tests of steps are built from.
 //
 // [TestStore] and [TestQueue] are the conformance suites. They take a factory, skip nothing, know no backend by name
 // and use no in-process trick, so the same suite runs against a map, a file and a cloud table. [Differential] plays
