@@ -73,6 +73,7 @@
 //	failure      a stored reason; its kind decides what happens next
 //	checkpoint   durable record of one stage of one task (its body), or of a cancellation
 //	gap          cells that are missing for one reason
+//	setback      why tasks that have not ended last failed, or were deferred
 //	record       what is left of one attempt: outcome, reason, time, cost
 //	finding      what a stage reports about the text; provisional, then confirmed or withdrawn
 //	feed         the findings of a job as they come, with a cursor

@@ -22,9 +22,7 @@ func (s JobStory) Text() string {
 		p.line(0, "%s of %s cells answered (%s by stored replies), %s gated, %s failed, %s not asked",
 			pipeline.Count(c.Answered), pipeline.Count(c.Cells), pipeline.Count(c.Reused), pipeline.Count(c.Gated), pipeline.Count(c.Failed), pipeline.Count(c.NotAsked))
 	}
-	if !s.Ended {
-		p.line(0, "it has not ended: this is what is known so far")
-	}
+	s.writeOpen(&p)
 	for _, g := range s.Gaps {
 		p.WriteString("\n")
 		writeGap(&p, g)
@@ -33,7 +31,7 @@ func (s JobStory) Text() string {
 	for _, row := range s.Unclaimable {
 		p.line(0, "unclaimable: %s was rung %d times since its last claim, and nobody claims it", row.ID, row.Rings)
 	}
-	if len(s.Gaps)+len(s.Tasks)+len(s.Unclaimable) == 0 {
+	if s.Ended && len(s.Gaps)+len(s.Tasks) == 0 {
 		p.line(0, "nothing is missing")
 	}
 	return p.String()
@@ -43,6 +41,23 @@ func (s JobStory) Text() string {
 func (s JobStory) WriteText(w io.Writer) error {
 	_, err := io.WriteString(w, s.Text())
 	return err
+}
+
+// writeOpen says what is not known yet, and what holds it back.
+func (s JobStory) writeOpen(p *page) {
+	switch {
+	case s.Ended:
+		return
+	case s.Counts.Cells == 0:
+		p.line(0, "it has not ended: nobody knows yet how many cells it has")
+	default:
+		p.line(0, "it has not ended: %s open; this is what is known so far", pipeline.CountOf(s.Open, "cell", "cells"))
+	}
+	for _, b := range s.Setbacks {
+		p.WriteString("\n")
+		p.line(0, "held back  %s", b.Text(s.At))
+		p.line(2, "tasks %s", names(b.Tasks))
+	}
 }
 
 func writeGap(p *page, g pipeline.Gap) {
