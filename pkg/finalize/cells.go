@@ -120,6 +120,8 @@ func verdict(d pipeline.Definition, job pipeline.Job, state State, r pipeline.Re
 		return pipeline.JobFailed, splitReason(state.Split)
 	case r.Counts.Cells == 0:
 		return pipeline.JobFailed, pipeline.Fail(pipeline.Invalid, "the document has no chunk to ask about")
+	case lost == 0 && len(r.Manifest.Unread) > 0:
+		return pipeline.JobPartial, unreadReason(r.Manifest.Unread)
 	case lost == 0:
 		return pipeline.JobCompleted, pipeline.Failure{}
 	case float64(lost) > d.Tolerance*float64(r.Counts.Cells):
@@ -134,6 +136,11 @@ func splitReason(split pipeline.Task) pipeline.Failure {
 		return pipeline.Fail(pipeline.Broken, "the split of the document is %s", split.Status)
 	}
 	return split.Reason
+}
+
+// unreadReason says that the document was not judged in full though every cell was answered.
+func unreadReason(parts []pipeline.Unread) pipeline.Failure {
+	return pipeline.Fail(pipeline.Invalid, "not judged in full: %s", pipeline.NotRead(parts))
 }
 
 // missingReason says how much is missing, and names the commonest kind of reason.
@@ -225,12 +232,19 @@ func spend(attempts []pipeline.Record, cells []pipeline.Cell) pipeline.Spend {
 		}
 	}
 	s.Unsure = s.Failures[pipeline.Ambiguous]
-	var answered pipeline.Money
-	for _, cell := range cells {
-		if cell.State == pipeline.CellAnswered && !cell.Reused {
-			answered += cell.Cost
-		}
-	}
-	s.Cost = max(s.Cost, answered)
+	s.Cost = max(s.Cost, paid(cells))
 	return s
+}
+
+// paid is what the answers that this job got itself cost: cells that share a key share one answer, paid once.
+func paid(cells []pipeline.Cell) (cost pipeline.Money) {
+	seen := map[pipeline.ReplyKey]bool{}
+	for _, cell := range cells {
+		if cell.State != pipeline.CellAnswered || cell.Reused || seen[cell.Key] {
+			continue
+		}
+		seen[cell.Key] = cell.Key != ""
+		cost += cell.Cost
+	}
+	return cost
 }

@@ -30,6 +30,7 @@
 //	epoch        number of a job's beginning, raised by every redrive; each has its own finalize
 //	pipeline     the definition a job follows: stages, prompts, schemas; a job pins its version
 //	origin       the map back from a document's text: page, paragraph; and notes, of what was not read or read in its own way
+//	unread       a part of the document that holds something and was not read: the job never ends completed
 //	chunk        a part of the document
 //	task         what is claimed, retried and given up: the split of a job, the work on one chunk, the finalize of a job
 //	row          a task, or a job, as the store keeps it
