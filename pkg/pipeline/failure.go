@@ -158,6 +158,7 @@ var (
 	ErrStalled   = errors.New("the attempt makes no progress") // cause
 	ErrFenced    = errors.New("a later claim exists")          // a write after the claim was refused
 	ErrCeiling   = errors.New("the cost ceiling was reached")
+	ErrOverspent = errors.New("a try cost more than was said before")
 	ErrTriesUsed = errors.New("all tries that were allowed are used up")
 	ErrNewer     = errors.New("written by a newer version of Holdfast")
 )
