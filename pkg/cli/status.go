@@ -25,8 +25,11 @@ type standing struct {
 	Open        int                         `json:"open"`   // cells that have not ended
 	Deferrals   int                         `json:"deferrals"`
 	Unclaimable []pipeline.TaskID           `json:"unclaimable,omitempty"`
+	Setbacks    []pipeline.Setback          `json:"setbacks,omitempty"` // why chunks that have not ended last failed, or were deferred
 	Budget      *budget                     `json:"budget,omitempty"`
 	items       bool                        // a handler's work, not questions to a model
+	free        bool                        // no price of it is known
+	at          pipeline.Instant            // when this was read
 }
 
 // budget is a job's money, in billionths of a dollar.
@@ -66,6 +69,7 @@ func standingOf(ctx context.Context, s *wiring.System, job pipeline.Job) (standi
 		return st, err
 	}
 	st.Chunks, st.Tasks, st.Deferrals, st.Unclaimable = p.Chunks, p.Status, p.Deferrals, p.Unclaimable
+	st.Setbacks, st.free, st.at = p.Setbacks, definition.Handler != "" && definition.TryCost == 0, pipeline.NewRealClock().Now()
 	if st.Counts, err = countsOf(ctx, s, job); err != nil {
 		return st, err
 	}
@@ -133,7 +137,13 @@ func (st standing) lines(policy pipeline.Policy) []string {
 	for _, task := range st.Unclaimable {
 		lines = append(lines, fmt.Sprintf("unclaimable: %s was rung more than %d times and never claimed", task, policy.MaxRings))
 	}
-	if b := st.Budget; b != nil {
+	for _, b := range st.Setbacks {
+		lines = append(lines, "held back: "+oneLine(b.Text(st.at)))
+	}
+	switch b := st.Budget; {
+	case st.free:
+		lines = append(lines, "no price is set (--try-cost): nothing is counted as spent")
+	case b != nil:
 		lines = append(lines, fmt.Sprintf("spent %s of a ceiling of %s, %s reserved", b.Spent, b.Ceiling, b.Reserved))
 	}
 	return lines

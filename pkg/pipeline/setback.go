@@ -44,11 +44,11 @@ func (s *Setback) add(row Task) {
 	}
 }
 
-// Text is the setback for people: of how many tasks, why, and when the next attempt is.
+// Text is the setback for people: of how many tasks, when the next attempt is, and why.
 func (s Setback) Text(now Instant) string {
-	text := fmt.Sprintf("%s: %s: %s", CountOf(len(s.Tasks), "task", "tasks"), s.Kind, s.Cause)
+	text := CountOf(len(s.Tasks), "task", "tasks")
 	if wait := s.ReadyAt.Sub(now); s.ReadyAt != 0 && wait > 0 {
-		text += fmt.Sprintf("; next attempt in %.0f s", wait.Round(time.Second).Seconds())
+		text += fmt.Sprintf(", next attempt in %.0f s", wait.Round(time.Second).Seconds())
 	}
-	return text
+	return fmt.Sprintf("%s: %s: %s", text, s.Kind, s.Cause)
 }

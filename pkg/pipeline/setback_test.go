@@ -21,7 +21,7 @@ func TestSetbacks(t *testing.T) {
 		row(5, pipeline.TaskParked, 0, pipeline.Fail(pipeline.Paused, "the job is paused")),
 		row(6, pipeline.TaskPending, 0, pipeline.Failure{}),
 	})
-	want := []string{"3 tasks: broken: exit 1 of item 1; next attempt in 24 s", "1 task: quota: the daily quota is used up"}
+	want := []string{"3 tasks, next attempt in 24 s: broken: exit 1 of item 1", "1 task: quota: the daily quota is used up"}
 	if len(got) != len(want) {
 		t.Fatalf("got %v, want %v: one for each reason of what has not ended", got, want)
 	}

@@ -20,7 +20,7 @@ func TestWhyOfAJobThatHasNotEnded(t *testing.T) {
 	b.must(err)
 	text := s.Text()
 	for _, want := range []string{
-		"9 of 12 cells answered", "1 failed", "2 cells open", "held back  1 task: broken: exit status 1: no such host; next attempt in 24 s", "work#00002",
+		"9 of 12 cells answered", "1 failed", "2 cells open", "held back  1 task, next attempt in 24 s: broken: exit status 1: no such host", "work#00002",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("got no %q in:\n%s", want, text)
