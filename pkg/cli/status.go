@@ -70,7 +70,7 @@ func standingOf(ctx context.Context, s *wiring.System, job pipeline.Job) (standi
 	}
 	st.Chunks, st.Tasks, st.Deferrals, st.Unclaimable = p.Chunks, p.Status, p.Deferrals, p.Unclaimable
 	st.Setbacks, st.free, st.at = p.Setbacks, definition.Handler != "" && definition.TryCost == 0, pipeline.NewRealClock().Now()
-	if st.Counts, err = countsOf(ctx, s, job); err != nil {
+	if st.Counts, err = countsOf(ctx, s, job, definition); err != nil {
 		return st, err
 	}
 	if job.Result == "" {
@@ -92,7 +92,7 @@ func standingOf(ctx context.Context, s *wiring.System, job pipeline.Job) (standi
 }
 
 // countsOf tells how cells ended: of the result, or, while there is none, of the stages that were accepted.
-func countsOf(ctx context.Context, s *wiring.System, job pipeline.Job) (pipeline.Counts, error) {
+func countsOf(ctx context.Context, s *wiring.System, job pipeline.Job, definition pipeline.Definition) (pipeline.Counts, error) {
 	if job.Result != "" {
 		r, err := resultOf(ctx, s, job)
 		return r.Counts, err
@@ -112,6 +112,9 @@ func countsOf(ctx context.Context, s *wiring.System, job pipeline.Job) (pipeline
 				return c, err
 			}
 			c.Add(body.Cells...)
+		}
+		if row.Status.Ended() {
+			c.NotAsked += definition.CallsAfter(row.Accepted)
 		}
 	}
 	return c, nil

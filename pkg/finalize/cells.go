@@ -143,22 +143,23 @@ func unreadReason(parts []pipeline.Unread) pipeline.Failure {
 	return pipeline.Fail(pipeline.Invalid, "not judged in full: %s", pipeline.NotRead(parts))
 }
 
-// missingReason says how much is missing, and names the commonest kind of reason.
+// missingReason says how much is missing, and names the commonest reason: its kind, and its own cause.
 func missingReason(r pipeline.Result) pipeline.Failure {
-	kinds := map[pipeline.Kind]int{}
-	worst := r.Missing[0].Failure
-	for _, cell := range r.Missing {
-		kinds[cell.Failure.Kind]++
-		if kinds[cell.Failure.Kind] > kinds[worst.Kind] {
-			worst = cell.Failure
-		}
-	}
+	worst := pipeline.Gaps(r.Missing)[0]
 	of := ""
-	if n := kinds[worst.Kind]; n < len(r.Missing) {
-		of = fmt.Sprintf(", %s of them", pipeline.Count(n))
+	if worst.Cells < len(r.Missing) {
+		of = fmt.Sprintf(", %s of them", pipeline.Count(worst.Cells))
+	}
+	if worst.Varied {
+		of += ", such as"
 	}
 	f := pipeline.Fail(worst.Kind, "%s of %s cells are missing%s: %s", pipeline.Count(len(r.Missing)), pipeline.Count(r.Counts.Cells), of, worst.Cause)
-	f.Code = worst.Code
+	for _, cell := range r.Missing {
+		if cell.Failure.Kind == worst.Kind && cell.Failure.Cause == worst.Cause {
+			f.Code = cell.Failure.Code
+			break
+		}
+	}
 	return f
 }
 

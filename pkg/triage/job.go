@@ -84,11 +84,12 @@ func (t *Triage) fromRows(ctx context.Context, s JobStory) (JobStory, error) {
 		missing = append(missing, withoutAnswer(cells)...)
 	}
 	s.Gaps, s.Setbacks = pipeline.Gaps(missing), pipeline.Setbacks(rows)
-	return s, t.countOpen(ctx, &s)
+	return s, t.countOpen(ctx, rows, &s)
 }
 
-// countOpen says how many cells have not ended. Before the split nobody knows how many there will be.
-func (t *Triage) countOpen(ctx context.Context, s *JobStory) error {
+// countOpen says how many cells have not ended: not those of a task that has. Before the split nobody knows how many
+// there will be.
+func (t *Triage) countOpen(ctx context.Context, rows []pipeline.Task, s *JobStory) error {
 	m, err := pipeline.ReadManifest(ctx, t.cfg.Store, s.Job.ID)
 	if errors.Is(err, pipeline.ErrNotFound) || t.cfg.Blobs == nil {
 		return nil
@@ -106,6 +107,11 @@ func (t *Triage) countOpen(ctx context.Context, s *JobStory) error {
 	}
 	c := &s.Counts
 	c.Cells = len(m.Chunks) * d.Calls()
+	for _, row := range rows {
+		if row.ID.Kind() == pipeline.TaskWork && row.Status.Ended() {
+			c.NotAsked += d.CallsAfter(row.Accepted)
+		}
+	}
 	s.Open = c.Cells - c.Answered - c.Gated - c.Failed - c.NotAsked
 	return nil
 }

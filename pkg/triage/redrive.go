@@ -181,9 +181,7 @@ func (t *Triage) price(ctx context.Context, job pipeline.Job, part *RedrivenTask
 	if err != nil {
 		return err
 	}
-	for _, stage := range d.Stages[min(part.Accepted, len(d.Stages)):] {
-		part.Calls += len(stage.Calls)
-	}
+	part.Calls = d.CallsAfter(part.Accepted)
 	part.Tries = t.cfg.Policy.TryCap(part.Calls)
 	body, err = t.cfg.Store.Item(ctx, job.ID, pipeline.PlanKey)
 	if errors.Is(err, pipeline.ErrNotFound) {
