@@ -43,6 +43,9 @@ func Gaps(missing []Cell) []Gap {
 	return gaps
 }
 
+// Why is the reason for people, as a failure's is told.
+func (g Gap) Why() string { return Failure{Kind: g.Kind, Cause: g.Cause}.String() }
+
 func (g *Gap) add(cell Cell) {
 	g.Cells++
 	if task := WorkTask(cell.Chunk); g.first("task " + string(task)) {

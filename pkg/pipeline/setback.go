@@ -50,5 +50,5 @@ func (s Setback) Text(now Instant) string {
 	if wait := s.ReadyAt.Sub(now); s.ReadyAt != 0 && wait > 0 {
 		text += fmt.Sprintf(", next attempt in %.0f s", wait.Round(time.Second).Seconds())
 	}
-	return fmt.Sprintf("%s: %s: %s", text, s.Kind, s.Cause)
+	return fmt.Sprintf("%s: %s", text, Failure{Kind: s.Kind, Cause: s.Cause})
 }

@@ -181,7 +181,7 @@ func (d Data) markdownGaps(say func(string, ...any)) {
 	say("| How many | Reason | Which %ss | Calls |", d.part())
 	say("|---:|---|---|---|")
 	for _, g := range gaps {
-		say("| %s | %s: %s | %s | %s |", pipeline.Count(g.Cells), g.Kind, plain(g.Cause), some(g.Chunks, 12), plain(some(g.Calls, 4)))
+		say("| %s | %s | %s | %s |", pipeline.Count(g.Cells), plain(g.Why()), some(g.Chunks, 12), plain(some(g.Calls, 4)))
 	}
 }
 

@@ -61,7 +61,7 @@ func (s JobStory) writeOpen(p *page) {
 }
 
 func writeGap(p *page, g pipeline.Gap) {
-	p.line(0, "%s cells  %s: %s", pipeline.Count(g.Cells), g.Kind, g.Cause)
+	p.line(0, "%s  %s", pipeline.CountOf(g.Cells, "cell", "cells"), g.Why())
 	if len(g.Stages) > 0 {
 		p.line(2, "stages %s", names(g.Stages))
 	}
