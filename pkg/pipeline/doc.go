@@ -84,7 +84,7 @@
 //	limiter      shared admission in the provider's units
 //	breaker      stops calling a model for a stated reason until a stated time (its row: the cooldown)
 //	strike       a failure that counts against a model's breaker
-//	plan         cells and cost (least, expected, worst) before a job starts
+//	plan         cells and cost (once, expected, worst) before a job starts
 //	tenant       whose job it is: fairness, access, reply sharing
 //
 // # The tree

@@ -78,7 +78,7 @@ func (s JobStory) writeTasks(p *page) {
 	alike := map[string][]pipeline.TaskID{}
 	var order []string
 	for _, t := range s.Tasks {
-		text := fmt.Sprintf("%s, %d of %d stages accepted", t.Status, t.Accepted, t.Stages)
+		text := fmt.Sprintf("%s, %d of %s accepted", t.Status, t.Accepted, many(t.Stages, "stage"))
 		if t.Label != "" {
 			text += ", " + t.Label
 		}
@@ -116,6 +116,6 @@ func (r Redriven) Text() string {
 	for _, s := range r.Skipped {
 		p.line(0, "%s: skipped: %s", s.Task, s.Why)
 	}
-	p.line(0, "%d tasks; the ceiling is raised by %s, the worst case; answers that are stored are not asked again", len(r.Tasks), r.Cost)
+	p.line(0, "%s; the ceiling is raised by %s, the worst case; answers that are stored are not asked again", many(len(r.Tasks), "task"), r.Cost)
 	return p.String()
 }

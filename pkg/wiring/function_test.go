@@ -288,7 +288,7 @@ func TestFunctionsMoney(t *testing.T) {
 		w.ends(job.ID, time.Hour, pipeline.JobPartial)
 		plan, err := w.desk.Submitter.Plan(w.ctx, job.ID)
 		w.must(err)
-		if plan.Least != 9*cent || plan.Worst != 3*12*3*cent || plan.Ceiling != plan.Worst || plan.PerTry != 12 {
+		if plan.Once != 9*cent || plan.Worst != 3*12*3*cent || plan.Ceiling != plan.Worst || plan.PerTry != 12 {
 			w.Errorf("got the plan %+v", plan)
 		}
 		spent(w, job.ID, (1+3+3)*3*cent)
