@@ -84,7 +84,7 @@ const shippedPipeline = "contract-review"
 
 // submission reads the document and the definition.
 func (f documentFlags) submission(a *app, model pipeline.ModelInfo) (submit.Submission, error) {
-	source, err := readDocument(f.File)
+	source, err := a.readDocument(f.File)
 	if err != nil {
 		return submit.Submission{}, err
 	}
@@ -121,11 +121,11 @@ func (f documentFlags) follow(p Program) (pipeline.Definition, error) {
 }
 
 // readDocument reads the whole file.
-func readDocument(path string) ([]byte, error) {
+func (a *app) readDocument(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, usage("there is no file %s; name the document, e.g.: holdfast run contract.txt", path)
+		return nil, usage("there is no file %s; name the document, e.g.: %s", path, a.command("run", "contract.txt"))
 	case err == nil && info.IsDir():
 		return nil, usage("%s is a folder; name the document in it", path)
 	case err == nil && info.Size() > ingest.Limit:

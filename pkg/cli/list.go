@@ -22,7 +22,7 @@ func (c *jobsCmd) Run(a *app) error {
 	case c.JSON:
 		return a.printJSON(append([]pipeline.Job{}, jobs...))
 	case len(jobs) == 0:
-		fmt.Fprintf(a.out, "no jobs in %s yet; begin with: holdfast run FILE\n", a.Store)
+		fmt.Fprintf(a.out, "no jobs in %s yet; begin with: %s\n", a.Store, a.command("run", "FILE"))
 		return nil
 	}
 	table := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
@@ -34,7 +34,7 @@ func (c *jobsCmd) Run(a *app) error {
 		return err
 	}
 	if more {
-		fmt.Fprintf(a.out, "These are the newest %s; all with: holdfast jobs --limit 0\n", pipeline.Count(len(jobs)))
+		fmt.Fprintf(a.out, "These are the newest %s; all with: %s\n", pipeline.Count(len(jobs)), a.command("jobs", "--limit", "0"))
 	}
 	return nil
 }

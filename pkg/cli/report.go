@@ -26,14 +26,14 @@ type reportCmd struct {
 func (c *reportCmd) Run(a *app) error {
 	return c.with(a, func(s *wiring.System, job pipeline.Job) error {
 		if !job.Status.Ended() {
-			return codeError{exitFailed, fmt.Sprintf("job %s is %s; its report is made when it has ended: holdfast watch %s", job.ID, job.Status, job.ID)}
+			return codeError{exitFailed, fmt.Sprintf("job %s is %s; its report is made when it has ended: %s", job.ID, job.Status, a.command("watch", string(job.ID)))}
 		}
-		o, err := outcomeOf(a.ctx, s, job)
+		o, err := a.outcomeOf(a.ctx, s, job)
 		if err != nil {
 			return err
 		}
 		if c.JSON || c.Answers {
-			data, err := reportData(a.ctx, s, o.Result)
+			data, err := a.reportData(a.ctx, s, o.Result)
 			if err != nil {
 				return err
 			}
@@ -42,7 +42,7 @@ func (c *reportCmd) Run(a *app) error {
 			}
 			return report.JSON(a.out, data)
 		}
-		files, err := writeReport(a.ctx, s, o.Result, c.Out)
+		files, err := a.writeReport(a.ctx, s, o.Result, c.Out)
 		for _, file := range files {
 			fmt.Fprintln(a.out, file)
 		}
@@ -51,8 +51,8 @@ func (c *reportCmd) Run(a *app) error {
 }
 
 // writeReport writes the files into dir, each whole or not at all, and returns their names.
-func writeReport(ctx context.Context, s *wiring.System, r pipeline.Result, dir string) ([]string, error) {
-	data, err := reportData(ctx, s, r)
+func (a *app) writeReport(ctx context.Context, s *wiring.System, r pipeline.Result, dir string) ([]string, error) {
+	data, err := a.reportData(ctx, s, r)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +106,8 @@ func replaceFile(path string, write func(io.Writer) error) error {
 }
 
 // reportData reads what a report shows beside the result.
-func reportData(ctx context.Context, s *wiring.System, r pipeline.Result) (report.Data, error) {
-	data := report.Data{Result: r, Generated: r.At}
+func (a *app) reportData(ctx context.Context, s *wiring.System, r pipeline.Result) (report.Data, error) {
+	data := report.Data{Result: r, Generated: r.At, Redrive: a.command("redrive", string(r.Job.ID))}
 	if data.Generated == 0 {
 		data.Generated = r.Job.EndedAt
 	}

@@ -85,7 +85,7 @@ func (r *run) work(by string) error {
 		return nil
 	}
 	if r.job.Status == pipeline.JobPaused {
-		return codeError{exitFailed, fmt.Sprintf("job %s is paused; let it go on with: holdfast resume %s, then run the same again", r.job.ID, r.job.ID)}
+		return codeError{exitFailed, fmt.Sprintf("job %s is paused; let it go on with: %s, then run the same again", r.job.ID, r.a.command("resume", string(r.job.ID)))}
 	}
 	r.screen.say("%s", r.opening(by))
 	if err := r.startWorkers(); err != nil {
@@ -219,17 +219,17 @@ func (r *run) finish(err error) error {
 	r.screen.clear()
 	ctx := context.WithoutCancel(r.a.ctx)
 	if errors.Is(err, errDeclined) {
-		r.screen.say("Not started; nothing is spent. Start it with: holdfast resume %s, or run the same with --yes, or with a lower --max-cost and --fresh", r.job.ID)
+		r.screen.say("Not started; nothing is spent. Start it with: %s, or run the same with --yes, or with a lower --max-cost and --fresh", r.a.command("resume", string(r.job.ID)))
 		return codeError{code: exitInterrupted}
 	}
 	if errors.Is(err, errInterrupted) {
-		r.screen.say("\nStopped: claims are released, every answer is kept. Go on with the same command; see it with: holdfast status %s", r.job.ID)
+		r.screen.say("\nStopped: claims are released, every answer is kept. Go on with the same command; see it with: %s", r.a.command("status", string(r.job.ID)))
 		return codeError{code: exitInterrupted}
 	}
 	if err != nil {
 		return err
 	}
-	o, err := outcomeOf(ctx, r.s, r.job)
+	o, err := r.a.outcomeOf(ctx, r.s, r.job)
 	if err != nil {
 		return err
 	}
@@ -240,8 +240,8 @@ func (r *run) finish(err error) error {
 	if err := o.readLedger(ctx, r.s, r.ledger); err != nil {
 		return err
 	}
-	if o.Files, err = writeReport(ctx, r.s, o.Result, r.cmd.Out); err != nil {
-		return fmt.Errorf("%w; job %s is %s, and its report can be written again: holdfast report %s", err, r.job.ID, r.job.Status, r.job.ID)
+	if o.Files, err = r.a.writeReport(ctx, r.s, o.Result, r.cmd.Out); err != nil {
+		return fmt.Errorf("%w; job %s is %s, and its report can be written again: %s", err, r.job.ID, r.job.Status, r.a.command("report", string(r.job.ID)))
 	}
 	if r.cmd.JSON {
 		return o.json(r.a.out)

@@ -65,7 +65,7 @@ func (c *whyCmd) story(a *app, s *wiring.System, job pipeline.Job) (story, error
 	}
 	told, err := s.Triage.Why(a.ctx, job.ID, task)
 	if errors.Is(err, pipeline.ErrNotFound) {
-		return nil, usage("job %s has no %s; it is %s. See what it has with: holdfast status %s", job.ID, task, job.Status, job.ID)
+		return nil, usage("job %s has no %s; it is %s. See what it has with: %s", job.ID, task, job.Status, a.command("status", string(job.ID)))
 	}
 	return told, err
 }
@@ -113,7 +113,7 @@ func (c *redriveCmd) print(a *app, r triage.Redriven) {
 			pipeline.CountOf(len(r.Tasks), "task", "tasks"), was, pipeline.CountOf(r.Tries, "try", "tries"), r.Cost)
 	}
 	if len(r.Tasks) > 0 && !c.Dry {
-		fmt.Fprintf(a.out, "A worker goes on with it: holdfast worker; or run the same document again.\n")
+		fmt.Fprintf(a.out, "A worker goes on with it: %s; or run the same document again.\n", a.command("worker"))
 	}
 }
 
@@ -158,7 +158,7 @@ func (c *lettersCmd) Run(a *app) error {
 	fmt.Fprintf(a.out, "%s in %s; %s stale: the task goes on or has ended otherwise since.\n",
 		pipeline.CountOf(sum, "dead letter", "dead letters"), pipeline.CountOf(len(letters), "line", "lines"), pipeline.Count(stale))
 	if stale < len(letters) {
-		fmt.Fprintln(a.out, "Every attempt and its reason: holdfast why JOB CHUNK; give attempts back with: holdfast redrive JOB")
+		fmt.Fprintf(a.out, "Every attempt and its reason: %s; give attempts back with: %s\n", a.command("why", "JOB", "CHUNK"), a.command("redrive", "JOB"))
 	}
 	return nil
 }
