@@ -36,7 +36,7 @@ const (
 
 // grammar is the command line.
 type grammar struct {
-	Store    string `help:"Folder of the embedded store: jobs, queues and stored replies. Several terminals may use it at once." default:"${store}" env:"${storeVar}" placeholder:"DIR"`
+	Store    string `help:"Folder of the embedded store: jobs, queues and stored replies. Several terminals may use it at once. Without it: .holdfast." default:"${store}" env:"${storeVar}" placeholder:"DIR"`
 	Policy   string `help:"File (YAML or JSON) with retry and time settings that differ from the shipped ones." placeholder:"FILE"`
 	FullSync bool   `help:"Wait for the disk at every commit: survive a power cut, not only kill -9."`
 	MaxPages int    `hidden:"" help:"The most pages that the store file may have."`

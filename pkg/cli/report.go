@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 
 type reportCmd struct {
 	jobArg
-	Out     string `help:"Folder for report.html, report.md, findings.json and answers.jsonl." default:"holdfast-out" placeholder:"DIR"`
+	Out     string `help:"Folder for report.html, report.md, findings.json and answers.jsonl. Without it: holdfast-out/JOB." placeholder:"DIR"`
 	JSON    bool   `name:"json" help:"Print findings.json to standard output instead."`
 	Answers bool   `help:"Print answers.jsonl to standard output instead: one line for each answer that is no finding."`
 }
@@ -42,12 +43,24 @@ func (c *reportCmd) Run(a *app) error {
 			}
 			return report.JSON(a.out, data)
 		}
-		files, err := a.writeReport(a.ctx, s, o.Result, c.Out)
+		files, err := a.writeReport(a.ctx, s, o.Result, reportOf(c.Out, job.ID))
 		for _, file := range files {
 			fmt.Fprintln(a.out, file)
 		}
 		return err
 	})
+}
+
+// reports is where the reports are for which no folder was named, each in the folder of its job: none takes the place
+// of another document's.
+const reports = "holdfast-out"
+
+// reportsIn is the folder that a person named, or the one of all reports.
+func reportsIn(out string) string { return cmp.Or(out, reports) }
+
+// reportOf is the folder of one report.
+func reportOf(out string, job pipeline.JobID) string {
+	return cmp.Or(out, filepath.Join(reports, string(job)))
 }
 
 // writeReport writes the files into dir, each whole or not at all, and returns their names.

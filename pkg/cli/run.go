@@ -21,7 +21,7 @@ type runCmd struct {
 	modelFlags
 	Concurrency int    `help:"Calls, or commands, in flight at once, over all workers; 0 = 64, and for commands one for each processor." default:"0"`
 	Workers     int    `help:"Worker processes. A dead one is replaced, and its claims are expired at once." default:"1"`
-	Out         string `help:"Folder for report.html, report.md, findings.json and answers.jsonl." default:"holdfast-out" placeholder:"DIR"`
+	Out         string `help:"Folder for report.html, report.md, findings.json and answers.jsonl. Without it: holdfast-out/JOB." placeholder:"DIR"`
 	JSON        bool   `name:"json" help:"Print one JSON object at the end, and progress on standard error."`
 	Yes         bool   `help:"Start without asking, however much the worst case is."`
 	Kill        int    `help:"Kill so many workers with SIGKILL on the way, to see what that costs." default:"0"`
@@ -44,7 +44,7 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := writable(c.Out); err != nil {
+	if err := writable(reportsIn(c.Out)); err != nil {
 		return err
 	}
 	s, closeStore, err := a.system()
@@ -240,7 +240,7 @@ func (r *run) finish(err error) error {
 	if err := o.readLedger(ctx, r.s, r.ledger); err != nil {
 		return err
 	}
-	if o.Files, err = r.a.writeReport(ctx, r.s, o.Result, r.cmd.Out); err != nil {
+	if o.Files, err = r.a.writeReport(ctx, r.s, o.Result, reportOf(r.cmd.Out, r.job.ID)); err != nil {
 		return fmt.Errorf("%w; job %s is %s, and its report can be written again: %s", err, r.job.ID, r.job.Status, r.a.command("report", string(r.job.ID)))
 	}
 	if r.cmd.JSON {
