@@ -22,24 +22,29 @@ type QueueConfig struct {
 }
 
 // Queue is a [pipeline.Queue] with the behaviour of a standard SQS queue: deliveries are invisible for a while, a
-// message may be delivered more than once, and a receipt counts only until the next one.
+// message may be delivered more than once, and a receipt counts only until the next one. Its order is that of the
+// embedded backend.
 type Queue struct {
 	cfg QueueConfig
 
 	mu       sync.Mutex
-	messages []*message // oldest first
+	messages []*message // in the order in which they were sent
+	turns    map[pipeline.JobID]int
+	served   int // the newest turn
 	dead     []pipeline.DeadLetter
 	receipts int
 	changed  chan struct{} // closed and replaced when something may have become visible
 }
 
 type message struct {
+	job        pipeline.JobID // empty for what is no message
 	body       []byte
 	sentAt     pipeline.Instant
 	visibleAt  pipeline.Instant
 	receivedAt pipeline.Instant
 	receives   int
 	receipt    string // of the latest delivery
+	putOff     bool   // delayed since
 }
 
 // maxDelay bounds the invisibility of a delivery, from its receipt.
@@ -52,7 +57,7 @@ func NewQueue(cfg QueueConfig) *Queue {
 	if cfg.Now == nil {
 		cfg.Now = pipeline.NewRealClock().Now
 	}
-	return &Queue{cfg: cfg, changed: make(chan struct{})}
+	return &Queue{cfg: cfg, turns: map[pipeline.JobID]int{}, changed: make(chan struct{})}
 }
 
 func (q *Queue) enter(ctx context.Context) error {
@@ -96,7 +101,8 @@ func (q *Queue) Send(ctx context.Context, messages []pipeline.Message) ([]pipeli
 
 func (q *Queue) send(body []byte) {
 	now := q.cfg.Now()
-	q.messages = append(q.messages, &message{body: body, sentAt: now, visibleAt: now})
+	m, _ := pipeline.DecodeMessage(body) // what is no message has no job, like all others that are none
+	q.messages = append(q.messages, &message{job: m.Job, body: body, sentAt: now, visibleAt: now})
 }
 
 // SendRaw sends a body that need not be a message. For tests.
@@ -107,7 +113,7 @@ func (q *Queue) SendRaw(body []byte) {
 	q.wake()
 }
 
-// Receive waits for deliveries: in real time, whatever clock the queue has.
+// Receive waits for deliveries: in real time, whatever clock the queue has. Their order is in share.go.
 func (q *Queue) Receive(ctx context.Context, limit int, wait time.Duration) ([]pipeline.Delivery, error) {
 	if limit < 1 || limit > pipeline.MaxBatch {
 		return nil, fmt.Errorf("receive %d messages: a batch has 1 to %d", limit, pipeline.MaxBatch)
@@ -134,29 +140,6 @@ func (q *Queue) Receive(ctx context.Context, limit int, wait time.Duration) ([]p
 		}
 		visible.Stop()
 	}
-}
-
-// deliver hands out what is visible, oldest first, and buries what was received too often.
-func (q *Queue) deliver(limit int) []pipeline.Delivery {
-	now := q.cfg.Now()
-	var deliveries []pipeline.Delivery
-	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool {
-		if m.visibleAt > now || len(deliveries) == limit {
-			return false
-		}
-		if q.cfg.MaxReceives > 0 && m.receives >= q.cfg.MaxReceives {
-			q.buryNative(m, now)
-			return true
-		}
-		q.receipts++
-		m.receipt = strconv.Itoa(q.receipts)
-		m.receives++
-		m.receivedAt = now
-		m.visibleAt = now.Add(q.cfg.Visibility)
-		deliveries = append(deliveries, pipeline.Delivery{Body: bytes.Clone(m.body), Receipt: m.receipt, Receives: m.receives, SentAt: m.sentAt})
-		return false
-	})
-	return deliveries
 }
 
 func (q *Queue) buryNative(m *message, now pipeline.Instant) {
@@ -216,6 +199,7 @@ func (q *Queue) Delay(ctx context.Context, d pipeline.Delivery, after time.Durat
 	}
 	m := q.messages[at]
 	m.visibleAt = min(now.Add(max(0, after)), m.receivedAt.Add(maxDelay))
+	m.putOff = true
 	q.wake()
 	return nil
 }
