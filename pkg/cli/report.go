@@ -150,7 +150,7 @@ func (a *app) reportData(ctx context.Context, s *wiring.System, r pipeline.Resul
 		}
 		data.Journals = append(data.Journals, history.Journals...)
 	}
-	data.Answers = answers{s, r, data.Definition, data.Text, byID}.all(ctx)
+	data.Answers = answers{s: s, result: r, definition: data.Definition, text: data.Text, rows: byID}.all(ctx)
 	data.Before, err = before(ctx, s, r, byID)
 	return data, err
 }

@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,28 +9,29 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
-// itemOf is the line that a chunk is, if the job's chunks are lines; "" if they are not, or it is not stored any more.
-func (t *Triage) itemOf(ctx context.Context, job pipeline.Job, document string, c pipeline.Chunk) (string, error) {
+// itemOf is the line that a chunk is and its number, if the job's chunks are lines; "" if they are not, or it is not
+// stored any more.
+func (t *Triage) itemOf(ctx context.Context, job pipeline.Job, document string, c pipeline.Chunk) (item string, line int, err error) {
 	if t.cfg.Blobs == nil {
-		return "", nil
+		return "", 0, nil
 	}
 	body, err := t.cfg.Blobs.Blob(ctx, job.Fingerprint)
 	if errors.Is(err, pipeline.ErrNotFound) {
-		return "", nil
+		return "", 0, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the definition: %w", err)
+		return "", 0, fmt.Errorf("read the definition: %w", err)
 	}
 	d, err := pipeline.DecodeDefinition(body)
 	if err != nil || !d.Chunking.Lines {
-		return "", err
+		return "", 0, err
 	}
 	text, err := t.cfg.Blobs.Blob(ctx, pipeline.DocumentKey(document))
 	if errors.Is(err, pipeline.ErrNotFound) || err == nil && (c.Start < 0 || c.Start > c.End || c.End > len(text)) {
-		return "", nil
+		return "", 0, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the text: %w", err)
+		return "", 0, fmt.Errorf("read the text: %w", err)
 	}
-	return pipeline.Line(string(text[c.Start:c.End])), nil
+	return pipeline.Line(string(text[c.Start:c.End])), 1 + bytes.Count(text[:c.Start], []byte("\n")), nil
 }

@@ -59,7 +59,7 @@ func (s TaskStory) Text() string {
 	var p page
 	p.line(0, "%s of job %s (%s, the job is %s)", s.Task.ID, s.Job.ID, s.Job.Name, s.Job.Status)
 	if s.Chunk != nil && s.Item != "" {
-		p.line(0, "item %d: %s", s.Chunk.Index, short(s.Item, 200))
+		p.line(0, "item %d, line %d of the file: %s", s.Chunk.Index, s.Line, short(s.Item, 200))
 	} else if s.Chunk != nil {
 		p.line(0, "chunk %d, bytes %s to %s%s", s.Chunk.Index, pipeline.Count(s.Chunk.Start), pipeline.Count(s.Chunk.End), heading(s.Chunk.Heading))
 	}

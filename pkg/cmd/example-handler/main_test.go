@@ -116,10 +116,10 @@ func TestExample(t *testing.T) {
 	}
 
 	for item, says := range map[string][]string{
-		"7": {"item 7: not a url", "done", "no http or https address", "1 try"},
-		"1": {"item 1: " + s.URL + "/missing", "done", "404 Not Found", "1 try"},
-		"3": {"item 3: " + s.URL + "/broken", "abandoned", "attempt 3", "500 Internal Server Error"},
-		"4": {"item 4: " + s.URL + "/hangs", "abandoned", "attempt 3", "timed_out", "no end within 500ms"},
+		"7": {"item 7, line 8 of the file: not a url", "done", "no http or https address", "1 try"},
+		"1": {"item 1, line 2 of the file: " + s.URL + "/missing", "done", "404 Not Found", "1 try"},
+		"3": {"item 3, line 4 of the file: " + s.URL + "/broken", "abandoned", "attempt 3", "500 Internal Server Error"},
+		"4": {"item 4, line 5 of the file: " + s.URL + "/hangs", "abandoned", "attempt 3", "timed_out", "no end within 500ms"},
 	} {
 		why := program(t, dir, 0, "why", o.Job, item)
 		for _, text := range says {
