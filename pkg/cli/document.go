@@ -48,7 +48,7 @@ func (a *app) readable(file string, source []byte) (pipeline.Document, error) {
 	case errors.Is(err, pipeline.ErrDraining):
 		return d, codeError{exitInterrupted, "stopped before anything was submitted"}
 	case err != nil:
-		return d, codeError{exitFailed, err.Error()}
+		return d, codeError{exitUsage, err.Error()}
 	}
 	for _, note := range d.Origin.Notes {
 		fmt.Fprintf(a.err, "%s: %s\n", filepath.Base(file), note)
@@ -97,7 +97,7 @@ func (f documentFlags) submission(a *app, model pipeline.ModelInfo) (submit.Subm
 		return submit.Submission{}, err
 	}
 	if err := definition.Chunking.CheckLines(source, read); err != nil {
-		return submit.Submission{}, codeError{exitFailed, fmt.Sprintf("%s: %v", filepath.Base(f.File), err)}
+		return submit.Submission{}, usage("%s: %v", filepath.Base(f.File), err)
 	}
 	if err := fits(definition, model); err != nil {
 		return submit.Submission{}, err
@@ -133,7 +133,7 @@ func (a *app) readDocument(path string) ([]byte, error) {
 	case err == nil && info.IsDir():
 		return nil, usage("%s is a folder; name the document in it", path)
 	case err == nil && info.Size() > ingest.Limit:
-		return nil, codeError{exitFailed, fmt.Sprintf("%s is too large: it has %d MB, the limit is %d MB; split it into several documents", path, info.Size()>>20, ingest.Limit>>20)}
+		return nil, usage("%s is too large: it has %d MB, the limit is %d MB; split it into several documents", path, info.Size()>>20, ingest.Limit>>20)
 	}
 	source, err := os.ReadFile(path)
 	if err != nil {

@@ -90,7 +90,7 @@ func TestI05DocumentsThatNobodyCanReadAreRefusedBeforeAnythingIsMade(t *testing.
 			d := newDesk(t, "")
 			doc := d.doc("contract.txt", c.body)
 			for _, command := range []string{"run", "submit"} {
-				d.says(d.does(exitFailed, command, doc), "contract.txt: ", c.says)
+				d.says(d.does(exitUsage, command, doc), "contract.txt: ", c.says)
 			}
 			d.nothingLeft()
 		})

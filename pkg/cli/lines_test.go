@@ -14,7 +14,7 @@ func TestAListThatIsNotTakenAsItStandsIsRefusedBeforeAnythingIsMade(t *testing.T
 			d := newDesk(t, "")
 			list := d.doc("items.txt", c.list)
 			for _, command := range []string{"run", "submit"} {
-				d.says(d.does(exitFailed, command, list, "--exec", "cat {}"), c.says)
+				d.says(d.does(exitUsage, command, list, "--exec", "cat {}"), c.says)
 			}
 			d.nothingLeft()
 		})
