@@ -91,7 +91,7 @@ func (r *run) work(by string) error {
 	if err := r.startWorkers(); err != nil {
 		return err
 	}
-	defer r.boss.stop(30 * time.Second)
+	defer r.boss.stop(r.a.policy.LongestTry() + 10*time.Second) // its workers' grace, and the time to end their claims
 	if err := r.planned(); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type workerCmd struct {
 	modelFlags
 	Concurrency int           `help:"Calls in flight at once." default:"32"`
 	Claims      int           `help:"Chunks claimed at once; 0 = enough to keep the calls busy." default:"0"`
-	Grace       time.Duration `help:"How long calls in flight may finish after Ctrl-C or SIGTERM." default:"20s"`
+	Grace       time.Duration `help:"How long calls in flight may finish after Ctrl-C or SIGTERM; 0 = as long as the longest may take. A second one drops them." default:"0s"`
 	Supervised  bool          `hidden:"" help:"Print events as JSON lines, and drain when standard input ends."`
 	Idle        bool          `help:"Stop when no job is open any more."`
 	AllowExec   bool          `name:"allow-exec" help:"Run the commands of jobs that were submitted with --exec. Whoever may submit to this store chooses them."`

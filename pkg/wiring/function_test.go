@@ -48,6 +48,38 @@ func TestFunctions(t *testing.T) {
 			w.Errorf("run %d times, counts %+v, missing %+v", h.of("bad"), r.Counts, r.Missing)
 		}
 	})
+	long := func(d *pipeline.Definition) { d.TryTimeout = 110 * time.Second }
+	run("a deploy while an item takes almost all of its time: it is finished, and not begun again", func(w *world, h *hand) {
+		h.takes = 105 * time.Second
+		p := w.start("worker-0", nil, h.in)
+		job := w.list("one\n", long)
+		time.Sleep(time.Second)
+		p.drain()
+		<-p.done
+		w.start("worker-1", nil, h.in)
+		w.ends(job.ID, time.Minute, pipeline.JobCompleted)
+		if h.of("one") != 1 {
+			w.Errorf("run %d times, want once", h.of("one"))
+		}
+	})
+	run("deploys that leave it no time use up its tries, and are named as what did", func(w *world, h *hand) {
+		h.takes = 105 * time.Second
+		job := w.list("one\n", long)
+		for n := range 13 {
+			p := w.start(fmt.Sprint("worker-", n), nil, h.in, func(cfg *wiring.Config) { cfg.Grace = time.Second })
+			time.Sleep(time.Minute)
+			p.drain()
+			<-p.done
+		}
+		w.start("last", nil, h.in)
+		w.ends(job.ID, time.Hour, pipeline.JobPartial)
+		if h.of("one") != 12 {
+			w.Errorf("run %d times, want 12", h.of("one"))
+		}
+		if f := w.result(job.ID).Missing[0].Failure; f.Kind != pipeline.Exhausted || !strings.Contains(f.Cause, "of 12 tries, by how their attempts ended: 12 shutdown") {
+			w.Errorf("got %s", f)
+		}
+	})
 	run("what always fails is given up after three attempts with every reason, and the queue is quiet", func(w *world, h *hand) {
 		h.does["bad"] = fails(errNo)
 		h.does["panics"] = func(context.Context, pipeline.WorkItem) error { panic("oh") }
