@@ -139,7 +139,7 @@ func (a AttemptStory) write(p *page, item bool) {
 		writeTry(p, t)
 	}
 	if a.Unnamed > 0 {
-		p.line(2, "and %s more tries known by number only: they were sent in the last seconds of a worker that died", pipeline.Count(a.Unnamed))
+		p.line(2, "and %s known by number only: the worker died, or lost its claim, before it wrote them down", pipeline.CountOf(a.Unnamed, "more try", "more tries"))
 	}
 }
 

@@ -110,7 +110,7 @@ func (s *TaskStory) tell(h pipeline.History) {
 	counting := s.Task.Counting(h.Records)
 	for _, r := range counting {
 		a := at(r.Generation, r.Worker)
-		a.Record, a.Unnamed = &r, r.Unnamed
+		a.Record = &r
 		add(&s.Sums, r)
 	}
 	for _, r := range h.Records {
@@ -127,6 +127,9 @@ func (s *TaskStory) tell(h pipeline.History) {
 		a.Tries = append(a.Tries, j.Tries...)
 	}
 	for i := range s.Attempts {
+		if r := s.Attempts[i].Record; r != nil {
+			s.Attempts[i].Unnamed = r.UnnamedBeside(len(s.Attempts[i].Tries))
+		}
 		slices.SortStableFunc(s.Attempts[i].Tries, func(a, b pipeline.Try) int { return cmp.Compare(a.At, b.At) })
 	}
 	if s.Task.Status == pipeline.TaskClaimed {
