@@ -48,6 +48,17 @@ func TestFunctions(t *testing.T) {
 			w.Errorf("run %d times, counts %+v, missing %+v", h.of("bad"), r.Counts, r.Missing)
 		}
 	})
+	run("a worker whose policy allows more: an item is tried as often as was said when it was submitted, and no more", func(w *world, h *hand) {
+		h.does["bad"] = fails(pipeline.TryAgain(errNo))
+		job := w.list("bad\n")
+		w.start("worker", nil, h.in, func(cfg *wiring.Config) { cfg.Policy.MaxAttempts = 30 })
+		w.ends(job.ID, 23*time.Hour, pipeline.JobPartial)
+		plan, err := w.desk.Submitter.Plan(w.ctx, job.ID)
+		w.must(err)
+		if plan.PerTry != 12 || h.of("bad") != plan.PerTry {
+			w.Errorf("tried %d times, the plan said %d", h.of("bad"), plan.PerTry)
+		}
+	})
 	long := func(d *pipeline.Definition) { d.TryTimeout = 110 * time.Second }
 	run("a deploy while an item takes almost all of its time: it is finished, and not begun again", func(w *world, h *hand) {
 		h.takes = 105 * time.Second
