@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,6 +40,7 @@ type outcome struct {
 	Files    []string           `json:"files,omitempty"`
 	model    pipeline.ModelInfo
 	command  func(words ...string) string
+	redrive  string // how what is missing is asked for again
 }
 
 // outcomeOf reads the result of a job that has ended.
@@ -58,8 +60,23 @@ func (a *app) outcomeOf(ctx context.Context, s *wiring.System, job pipeline.Job)
 	o.Asked, o.Unread = o.Counts.Asked, result.Manifest.Unread
 	if budget, err := s.Backend.Store.Budget(ctx, job.ID); err == nil { // a job that never began has none
 		o.AtMost = budget.Spent
+		o.redrive = o.redriveLine(ctx, s, budget.Ceiling)
 	}
 	return o, nil
+}
+
+// redriveLine is how what is missing is asked for again, and what the ceiling would be then: a person who set a low one
+// must not learn of the next from the bill.
+func (o outcome) redriveLine(ctx context.Context, s *wiring.System, ceiling pipeline.Money) string {
+	line := "Ask for it again with:   " + o.command("redrive", string(o.Job))
+	if o.Status != pipeline.JobPartial && o.Status != pipeline.JobFailed {
+		return line
+	}
+	offer, err := s.Triage.Preview(ctx, o.Job)
+	if err != nil || offer.Cost == 0 {
+		return line // the command itself says why
+	}
+	return fmt.Sprintf("%s (its ceiling rises from %s to %s; --max-cost USD sets a lower one)", line, ceiling, ceiling+offer.Cost)
 }
 
 func resultOf(ctx context.Context, s *wiring.System, job pipeline.Job) (pipeline.Result, error) {
@@ -122,7 +139,7 @@ func (o outcome) lines() []string {
 	if o.Status == pipeline.JobPartial && !whole {
 		lines = append(lines,
 			"What is missing and why: "+o.command("why", string(o.Job)),
-			"Ask for it again with:   "+o.command("redrive", string(o.Job)))
+			cmp.Or(o.redrive, "Ask for it again with:   "+o.command("redrive", string(o.Job))))
 	}
 	if o.Counts.Cells > 0 {
 		lines = append(lines, o.spending())

@@ -247,5 +247,8 @@ func (r *run) finish(err error) error {
 		return o.json(r.a.out)
 	}
 	r.screen.lines(o.lines()...)
+	if asked, err := parseMoney(r.cmd.MaxCost); err == nil && asked > 0 && asked != r.job.MaxCost && o.Stood && r.job.Status == pipeline.JobPartial {
+		r.screen.say("--max-cost %s changes nothing: the job has ended. Redrive it within that: %s", r.cmd.MaxCost, r.a.command("redrive", string(r.job.ID), "--max-cost", r.cmd.MaxCost))
+	}
 	return codeError{code: exitCode(r.job.Status)}.orNil()
 }

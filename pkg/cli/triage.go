@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,6 +74,7 @@ func (c *whyCmd) story(a *app, s *wiring.System, job pipeline.Job) (story, error
 type redriveCmd struct {
 	jobArg
 	Tasks []string `arg:"" optional:"" name:"chunk" help:"Chunks; without any, all that are abandoned or have failed cells."`
+	Most  string   `name:"max-cost" help:"The job's ceiling afterwards, in dollars, at most: what it does not cover is not asked." placeholder:"USD"`
 	Dry   bool     `name:"dry-run" help:"Only show what it would give back, and what that may cost."`
 }
 
@@ -87,9 +89,21 @@ func (c *redriveCmd) Run(a *app) error {
 			}
 			tasks = append(tasks, task)
 		}
+		most, err := parseMoney(c.Most)
+		if err != nil {
+			return usage("--max-cost: %v", err)
+		}
+		if c.Dry && most > 0 {
+			return usage("--dry-run shows the most that a redrive may cost; --max-cost is for the redrive itself")
+		}
 		do := s.Triage.Redrive
-		if c.Dry {
+		switch {
+		case c.Dry:
 			do = s.Triage.Preview
+		case most > 0:
+			do = func(ctx context.Context, id pipeline.JobID, tasks ...pipeline.TaskID) (triage.Redriven, error) {
+				return s.Triage.RedriveWithin(ctx, id, most, tasks...)
+			}
 		}
 		done, err := do(a.ctx, job.ID, tasks...)
 		c.print(a, done)

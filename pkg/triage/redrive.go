@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"holdfast/pkg/pipeline"
 )
@@ -54,7 +55,33 @@ func (t *Triage) Preview(ctx context.Context, id pipeline.JobID, tasks ...pipeli
 // that have cells without an answer: abandoned, stopped by the ceiling or the deadline, done with failed cells. Each
 // task's cap of tries, and the job's ceiling, are raised by what Preview shows.
 func (t *Triage) Redrive(ctx context.Context, id pipeline.JobID, tasks ...pipeline.TaskID) (Redriven, error) {
-	return t.each(ctx, id, tasks, t.redrive)
+	return t.RedriveWithin(ctx, id, unbounded, tasks...)
+}
+
+// unbounded is no ceiling of a person's: each task gets what it may need at most.
+const unbounded = pipeline.Money(math.MaxInt64)
+
+// RedriveWithin is Redrive that raises the job's ceiling to no more than most: what that does not cover is not asked,
+// and is missing again.
+func (t *Triage) RedriveWithin(ctx context.Context, id pipeline.JobID, most pipeline.Money, tasks ...pipeline.TaskID) (Redriven, error) {
+	room := unbounded
+	if most != unbounded {
+		budget, err := t.cfg.Store.Budget(ctx, id)
+		if err != nil && !errors.Is(err, pipeline.ErrNotFound) {
+			return Redriven{}, fmt.Errorf("redrive job %s: read its budget: %w", id, err)
+		}
+		if most <= budget.Spent {
+			return Redriven{}, fmt.Errorf("redrive job %s: %w: a ceiling of %s leaves nothing: %s are spent already", id, ErrRefused, most, budget.Spent)
+		}
+		room = max(0, most-budget.Ceiling)
+	}
+	return t.each(ctx, id, tasks, func(ctx context.Context, ref pipeline.Ref) (RedrivenTask, pipeline.Job, error) {
+		part, job, err := t.redrive(ctx, ref, room)
+		if err == nil && room != unbounded {
+			room -= part.Cost
+		}
+		return part, job, err
+	})
 }
 
 func (t *Triage) each(ctx context.Context, id pipeline.JobID, tasks []pipeline.TaskID, do func(context.Context, pipeline.Ref) (RedrivenTask, pipeline.Job, error)) (Redriven, error) {
@@ -195,8 +222,8 @@ func (t *Triage) price(ctx context.Context, job pipeline.Job, part *RedrivenTask
 	return err
 }
 
-// redrive redrives one task on the job row as it stands now, and rings it.
-func (t *Triage) redrive(ctx context.Context, ref pipeline.Ref) (RedrivenTask, pipeline.Job, error) {
+// redrive redrives one task on the job row as it stands now, and rings it. The ceiling rises by room at most.
+func (t *Triage) redrive(ctx context.Context, ref pipeline.Ref, room pipeline.Money) (RedrivenTask, pipeline.Job, error) {
 	var sent pipeline.RedriveWrite
 	var part RedrivenTask
 	var last error
@@ -214,6 +241,7 @@ func (t *Triage) redrive(ctx context.Context, ref pipeline.Ref) (RedrivenTask, p
 		if part, err = t.offer(ctx, job, row); err != nil {
 			return part, job, err
 		}
+		part.Cost = min(part.Cost, room)
 		sent = t.write(job, row, part)
 		if err := t.raise(ctx, row, part.Cost); err != nil {
 			return part, job, err
