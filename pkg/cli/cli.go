@@ -42,6 +42,8 @@ type grammar struct {
 	MaxPages int    `hidden:"" help:"The most pages that the store file may have."`
 	Tenant   string `help:"Whose jobs these are." default:"${tenant}" env:"${tenantVar}"`
 
+	Build kong.VersionFlag `name:"version" help:"Say which build this is."`
+
 	Run     runCmd     `cmd:"" help:"Review a document from beginning to end: plan, workers, progress, report."`
 	Submit  submitCmd  `cmd:"" help:"Submit a document and return; workers in other terminals do the work."`
 	Worker  workerCmd  `cmd:"" help:"Work on submitted jobs until it is stopped. Ctrl-C drains: claims are released, nothing is lost."`
@@ -89,7 +91,7 @@ func (p Program) Main(args []string, out, errOut io.Writer) int {
 	p.Description = cmp.Or(p.Description, "Holdfast fans one document out over thousands of LLM calls and loses none of them.")
 	var g grammar
 	exited := -1
-	parser, err := kong.New(&g, kong.Name(p.Name), kong.Writers(out, errOut), kong.Description(p.Description), kong.Vars{"pipeline": shippedPipeline, "store": defaultStore, "storeVar": storeVar, "tenant": defaultTenant, "tenantVar": tenantVar},
+	parser, err := kong.New(&g, kong.Name(p.Name), kong.Writers(out, errOut), kong.Description(p.Description), kong.Vars{"pipeline": shippedPipeline, "store": defaultStore, "storeVar": storeVar, "tenant": defaultTenant, "tenantVar": tenantVar, "version": version()},
 		kong.Exit(func(code int) { exited = code }), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
 		fmt.Fprintln(errOut, p.Name+":", err)

@@ -159,6 +159,7 @@ func TestBadFlags(t *testing.T) {
 		for _, command := range commands {
 			d.says(d.does(exitUsage, command, "nope"), "there is no store in", "holdfast run FILE")
 		}
+		d.says(d.does(exitCompleted, "--version"), "holdfast ")
 		d.says(d.does(exitCompleted, "jobs"), "no jobs in", "holdfast run FILE")
 		d.nothingLeft()
 		d.does(exitCompleted, "submit", d.doc("contract.txt", small))

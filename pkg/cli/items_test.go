@@ -92,6 +92,8 @@ func TestExec(t *testing.T) {
 		check("the first run")
 		d.says(d.does(exitCompleted, "why", string(o.Job), "1"), "item 1, line 3 of the file: bad", "the command exited with 1: no {} today", "no bad today", "abandoned")
 		d.says(d.does(exitCompleted, "status", string(o.Job)), "items items.txt, handler exec@1", "2 abandoned")
+		d.says(d.does(exitCompleted, "dead-letters"), "work#00001  bad ", "work#00003  temp ")
+		d.says(d.does(exitCompleted, "jobs"), "exec@1: sh ")
 		d.says(d.does(exitPartial, "run", d.doc("items.txt", lines), "--exec", command, "--try-cost", "0.01", "--out", d.out), "2 of 5 items answered, 3 missing")
 		check("the same again")
 		d.quiet(d.system())

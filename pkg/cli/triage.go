@@ -155,7 +155,7 @@ func (c *lettersCmd) Run(a *app) error {
 		return nil
 	}
 	table := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(table, "QUEUE\tJOB\tTASK\tLETTERS\tSTALE\tMEANING\tEXPIRES")
+	fmt.Fprintln(table, "QUEUE\tJOB\tTASK\tITEM\tLETTERS\tSTALE\tMEANING\tEXPIRES")
 	sum, stale := 0, 0
 	for _, l := range letters {
 		sum += l.Letters
@@ -164,7 +164,7 @@ func (c *lettersCmd) Run(a *app) error {
 			stale++
 			mark = "stale"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.Queue, l.Job, orDash(string(l.Task)), l.Letters, mark, l.Meaning, l.Expires.Time().Format("2006-01-02 15:04"))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.Queue, l.Job, orDash(string(l.Task)), orDash(pipeline.Cut(oneLine(l.Item), itemWidth)), l.Letters, mark, l.Meaning, l.Expires.Time().Format("2006-01-02 15:04"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -176,6 +176,9 @@ func (c *lettersCmd) Run(a *app) error {
 	}
 	return nil
 }
+
+// itemWidth is how much of an item a list shows.
+const itemWidth = 60
 
 func orDash(text string) string {
 	if text == "" {
