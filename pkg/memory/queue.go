@@ -50,7 +50,23 @@ type message struct {
 // maxDelay bounds the invisibility of a delivery, from its receipt.
 const maxDelay = 12 * time.Hour
 
-var _ pipeline.Queue = (*Queue)(nil)
+var _ pipeline.Choosy = (*Queue)(nil)
+
+// chosen is a queue without the messages of jobs that are not mine.
+type chosen struct {
+	*Queue
+	mine func(context.Context, pipeline.JobID) bool
+}
+
+// For is the queue without the messages of jobs that are not mine.
+func (q *Queue) For(mine func(context.Context, pipeline.JobID) bool) pipeline.Queue {
+	return &chosen{q, mine}
+}
+
+// Receive waits for deliveries of one's own jobs.
+func (c *chosen) Receive(ctx context.Context, limit int, wait time.Duration) ([]pipeline.Delivery, error) {
+	return c.receiveOf(ctx, limit, wait, c.mine)
+}
 
 // NewQueue is an empty queue. Without a clock of its own it has this machine's.
 func NewQueue(cfg QueueConfig) *Queue {
@@ -115,17 +131,25 @@ func (q *Queue) SendRaw(body []byte) {
 
 // Receive waits for deliveries: in real time, whatever clock the queue has. Their order is in share.go.
 func (q *Queue) Receive(ctx context.Context, limit int, wait time.Duration) ([]pipeline.Delivery, error) {
+	return q.receiveOf(ctx, limit, wait, func(context.Context, pipeline.JobID) bool { return true })
+}
+
+func (q *Queue) receiveOf(ctx context.Context, limit int, wait time.Duration, mine func(context.Context, pipeline.JobID) bool) ([]pipeline.Delivery, error) {
 	if limit < 1 || limit > pipeline.MaxBatch {
 		return nil, fmt.Errorf("receive %d messages: a batch has 1 to %d", limit, pipeline.MaxBatch)
 	}
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for {
+		chosen, err := q.chosen(ctx, mine)
+		if err != nil {
+			return nil, err
+		}
 		if err := q.enter(ctx); err != nil {
 			return nil, err
 		}
-		deliveries := q.deliver(limit)
-		again, changed := q.nextVisible(wait), q.changed
+		deliveries := q.deliver(limit, chosen)
+		again, changed := q.nextVisible(wait, chosen), q.changed
 		q.mu.Unlock()
 		if len(deliveries) > 0 || wait <= 0 {
 			return deliveries, nil
@@ -142,6 +166,23 @@ func (q *Queue) Receive(ctx context.Context, limit int, wait time.Duration) ([]p
 	}
 }
 
+// chosen are the jobs whose messages may be received. It is asked without the lock: to know whose a job is may take a
+// read. What is sent meanwhile is looked at in the next round.
+func (q *Queue) chosen(ctx context.Context, mine func(context.Context, pipeline.JobID) bool) (map[pipeline.JobID]bool, error) {
+	if err := q.enter(ctx); err != nil {
+		return nil, err
+	}
+	jobs := map[pipeline.JobID]bool{}
+	for _, m := range q.messages {
+		jobs[m.job] = true
+	}
+	q.mu.Unlock()
+	for job := range jobs {
+		jobs[job] = job == "" || mine(ctx, job)
+	}
+	return jobs, nil
+}
+
 func (q *Queue) buryNative(m *message, now pipeline.Instant) {
 	letter := pipeline.DeadLetter{Body: m.body, Receives: m.receives, SentAt: m.sentAt, BuriedAt: now, Native: true}
 	if decoded, err := pipeline.DecodeMessage(m.body); err == nil {
@@ -151,9 +192,12 @@ func (q *Queue) buryNative(m *message, now pipeline.Instant) {
 }
 
 // nextVisible is how long until a message that waits may be delivered, at most wait.
-func (q *Queue) nextVisible(wait time.Duration) time.Duration {
+func (q *Queue) nextVisible(wait time.Duration, chosen map[pipeline.JobID]bool) time.Duration {
 	now := q.cfg.Now()
 	for _, m := range q.messages {
+		if mine, known := chosen[m.job]; known && !mine {
+			continue
+		}
 		wait = min(wait, max(time.Millisecond, m.visibleAt.Sub(now)))
 	}
 	return wait

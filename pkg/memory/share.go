@@ -19,9 +19,9 @@ type share struct {
 // deliver takes message by message from the job with the fewest in flight. Among equal ones it is the one that was
 // served longest ago: by the age of their messages, jobs that share too few receivers would be served one by one.
 // What was received too often is buried instead.
-func (q *Queue) deliver(limit int) (deliveries []pipeline.Delivery) {
+func (q *Queue) deliver(limit int, chosen map[pipeline.JobID]bool) (deliveries []pipeline.Delivery) {
 	now := q.cfg.Now()
-	shares := q.shares(now)
+	shares := slices.DeleteFunc(q.shares(now), func(s *share) bool { return !chosen[s.job] })
 	for len(shares) > 0 && len(deliveries) < limit {
 		least := slices.MinFunc(shares, func(a, b *share) int {
 			return cmp.Or(cmp.Compare(a.inFlight, b.inFlight), cmp.Compare(q.turns[a.job], q.turns[b.job]),

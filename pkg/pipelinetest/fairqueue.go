@@ -1,6 +1,7 @@
 package pipelinetest
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,23 @@ var fairPromises = []queuePromise{
 	{"what came back is not in flight", returnedIsNotInFlight},
 	{"bodies that are no message are one job together", undecodableIsOneJob},
 	{"a batch goes on past what was received too often", pastTheExhausted},
+	{"whoever works for some jobs only leaves the messages of the others as they are", leftToOthers},
+}
+
+func leftToOthers(b *queueBench) {
+	whole := b.Queue
+	b.Queue = whole.(pipeline.Choosy).For(func(_ context.Context, job pipeline.JobID) bool { return job == "b" })
+	b.queue("aa")
+	b.serve(3, "")
+	b.queue("b?b")
+	b.serve(10, "b?b")
+	b.serve(3, "")
+	b.Queue = whole
+	for _, d := range b.serve(3, "aa") {
+		if d.Receives != 1 {
+			b.Errorf("a message that was left is received for the %d. time", d.Receives)
+		}
+	}
 }
 
 // queue sends a message for each letter: its job.

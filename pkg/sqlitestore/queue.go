@@ -23,9 +23,17 @@ type Queue struct {
 	name        string
 	visibility  time.Duration
 	maxReceives int
+	mine        func(context.Context, pipeline.JobID) bool // whose messages are received; nil = all
 }
 
-var _ pipeline.Queue = (*Queue)(nil)
+var _ pipeline.Choosy = (*Queue)(nil)
+
+// For is the queue without the messages of jobs that are not mine.
+func (q *Queue) For(mine func(context.Context, pipeline.JobID) bool) pipeline.Queue {
+	chosen := *q
+	chosen.mine = mine
+	return &chosen
+}
 
 // Queue is the queue of that name; it begins to exist with its first message.
 func (s *Store) Queue(name string, visibility time.Duration, maxReceives int) *Queue {

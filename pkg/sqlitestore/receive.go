@@ -46,6 +46,38 @@ func (q *Queue) glance(ctx context.Context, now pipeline.Instant) (first, last s
 	return first, last, some, err
 }
 
+const allVisible = queued + `SELECT job FROM queued
+WHERE EXISTS (SELECT 1 FROM messages WHERE queue = :queue AND job = queued.job AND visible_at <= :now)`
+
+// chosen are the jobs with visible messages that may be received; all says that any may. It is asked before the write:
+// to know whose a job is may take a read.
+func (q *Queue) chosen(ctx context.Context, first, last string, now pipeline.Instant) (jobs map[string]bool, all bool, err error) {
+	if q.mine == nil {
+		return nil, true, nil
+	}
+	jobs = map[string]bool{}
+	choose := func(job string) {
+		if job == "" || q.mine(ctx, pipeline.JobID(job)) {
+			jobs[job] = true
+		}
+	}
+	if first == last {
+		choose(first)
+		return jobs, false, nil
+	}
+	var waiting []string
+	err = q.store.query(ctx, func(row scanner) error {
+		var job string
+		err := row.Scan(&job)
+		waiting = append(waiting, job)
+		return err
+	}, allVisible, sql.Named("queue", q.name), sql.Named("now", now))
+	for _, job := range waiting {
+		choose(job)
+	}
+	return jobs, false, err
+}
+
 // receive takes what is visible. A queue with nothing visible costs a read and no write. Where all messages are of one
 // job, as they most often are, nobody else waits: no share need be known, and it is nobody's turn.
 func (q *Queue) receive(ctx context.Context, limit int) (got []pipeline.Delivery, err error) {
@@ -54,11 +86,15 @@ func (q *Queue) receive(ctx context.Context, limit int) (got []pipeline.Delivery
 	if err != nil || !some {
 		return nil, err
 	}
+	jobs, all, err := q.chosen(ctx, first, last, now)
+	if err != nil || !all && len(jobs) == 0 {
+		return nil, err
+	}
 	err = q.store.write(ctx, func(tx *tx) error {
 		if first == last {
 			got, err = q.take(tx, first, limit, now)
 		} else {
-			got, err = q.takeFairly(tx, limit, now)
+			got, err = q.takeFairly(tx, limit, now, func(job string) bool { return all || jobs[job] })
 		}
 		return err
 	})
@@ -98,8 +134,9 @@ const served = `INSERT OR REPLACE INTO turns (queue, job) VALUES (?, ?)`
 
 // takeFairly takes message by message from the job with the smallest share. Among equal ones it is the one that was
 // served longest ago: by the age of their messages, jobs that share too few receivers would be served one by one.
-func (q *Queue) takeFairly(tx *tx, limit int, now pipeline.Instant) (got []pipeline.Delivery, err error) {
+func (q *Queue) takeFairly(tx *tx, limit int, now pipeline.Instant, chosen func(job string) bool) (got []pipeline.Delivery, err error) {
 	jobs, err := q.shares(tx, now)
+	jobs = slices.DeleteFunc(jobs, func(s *share) bool { return !chosen(s.job) })
 	for len(jobs) > 0 && len(got) < limit && err == nil {
 		least := slices.MinFunc(jobs, func(a, b *share) int {
 			return cmp.Or(cmp.Compare(a.inFlight, b.inFlight), cmp.Compare(a.turn, b.turn),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -254,7 +255,31 @@ func TestFunctions(t *testing.T) {
 			w.Errorf("%d runs began after the cancel", now-begun)
 		}
 	})
-	run("a worker without the handler uses up no attempt and says what is missing", func(w *world, h *hand) {
+	run("a worker without the handler leaves the work to those who have it, and says so once", func(w *world, h *hand) {
+		var said strings.Builder
+		w.start("other", nil, func(cfg *wiring.Config) { cfg.Log = slog.New(slog.NewTextHandler(&said, nil)) })
+		job := w.list("one\ntwo\nthree\n")
+		time.Sleep(20 * time.Minute)
+		for n := range 3 {
+			if row, counted, free := w.story(job.ID, n); row.Generation != 0 || len(counted)+len(free) > 0 {
+				w.Errorf("item %d: generation %d, counted %v, not %v; want it never claimed", n, row.Generation, counted, free)
+			}
+		}
+		const left = "a job is left to others"
+		if log := said.String(); strings.Count(log, left) != 1 || !strings.Contains(log, "needs="+handID) || !strings.Contains(log, string(job.ID)) {
+			w.Errorf("the log says %q", log)
+		}
+		w.start("worker", nil, h.in)
+		w.ends(job.ID, time.Minute, pipeline.JobCompleted)
+		if ran, _ := h.count(); ran != 3 {
+			w.Errorf("ran %d times, want 3", ran)
+		}
+		time.Sleep(time.Hour) // bells that were rung meanwhile find the work done
+		w.quiet()
+	})
+	run("a worker whose queue cannot leave it what is another's uses up no attempt and says what is missing", func(w *world, h *hand) {
+		choosy := w.back.Queues.Work
+		w.back.Queues.Work = struct{ pipeline.Queue }{choosy}
 		w.start("other", nil)
 		job := w.list("one\n")
 		time.Sleep(20 * time.Minute)
