@@ -103,7 +103,7 @@ func (s *Store) Jobs(ctx context.Context, tenant, cursor string, limit int) ([]p
 	if err != nil {
 		return nil, "", named("jobs of "+tenant, err)
 	}
-	jobs, err := jobsOf(rows, func(pipeline.Job) bool { return true })
+	jobs, err := jobsOf(rows, func(job pipeline.Job) bool { return job.Tenant == tenant }) // nobody sees another's, whatever the list says
 	return jobs, next, err
 }
 
