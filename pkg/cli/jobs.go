@@ -59,7 +59,7 @@ type jobsCmd struct {
 // Run lists jobs.
 func (c *jobsCmd) Run(a *app) error {
 	if a.storeless() {
-		fmt.Fprintf(a.out, "no jobs in %s yet; begin with: holdfast run FILE\n", a.Store)
+		fmt.Fprintf(a.out, "no jobs in %s yet; begin with: holdfast run FILE\n", a.place())
 		return nil
 	}
 	s, done, err := a.system()
@@ -86,7 +86,7 @@ func (c *jobsCmd) Run(a *app) error {
 		}
 	}
 	if shown == 0 {
-		fmt.Fprintf(a.out, "no jobs in %s yet; begin with: holdfast run FILE\n", a.Store)
+		fmt.Fprintf(a.out, "no jobs in %s yet; begin with: holdfast run FILE\n", a.place())
 	}
 	return table.Flush()
 }
@@ -121,7 +121,7 @@ func (j jobArg) find(ctx context.Context, a *app, s *wiring.System) (pipeline.Jo
 	case 1:
 		return found[0], nil
 	case 0:
-		return job, usage("there is no job %q in %s; list them with: holdfast jobs", j.Job, a.Store)
+		return job, usage("there is no job %q in %s; list them with: holdfast jobs", j.Job, a.place())
 	}
 	return job, usage("%d jobs begin with %q; write more of the id: holdfast jobs", len(found), j.Job)
 }

@@ -80,8 +80,8 @@
 // # The tree
 //
 // Steps, in the order a document meets them: submit, ingest, split, work, call, review, finalize, reap, report, triage.
-// Each imports this package and no other step. Adapters (memory, sqlitestore, offline, pipelines, config) import this
-// package and their own dependency. wiring joins the steps over a backend; cli talks to people and chooses the model.
+// Each imports this package and no other step. Adapters (memory, sqlitestore, dynamostore, sqsqueue, s3blob, awsclient,
+// offline, pipelines, config) import this package and their own dependency. wiring joins the steps over a backend; cli talks to people and chooses the model.
 //
 // # The claim protocol
 //
