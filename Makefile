@@ -27,10 +27,28 @@ test: ## all tests, with the race detector
 kills: ## fifty SIGKILLs in one run of real processes, at full size (the race detector gets fewer)
 	go test ./pkg/cli -run TestKills -count 1
 
+.PHONY: localstack
+localstack: ## start LocalStack on this machine, without Docker; installs it first (DYNOXIDE=FILE saves compiling it)
+	localstack/up.sh
+
+.PHONY: localstack-down
+localstack-down: ## stop it
+	localstack/down.sh
+
+.PHONY: test-localstack
+test-localstack: ## the AWS adapters and whole runs against LocalStack; fails without it (make localstack)
+	go test -tags localstack -count 1 -p 1 -timeout 30m ./pkg/awsclient ./pkg/dynamostore ./pkg/sqsqueue ./pkg/s3blob
+	go test -tags localstack -count 1 -timeout 30m ./pkg/cli -run '$(LOCALSTACK_RUNS)'
+
+# The tests of whole runs that are as true on LocalStack as in a folder.
+LOCALSTACK_RUNS := ^(TestPoisonInAChunk|TestPoisonInAStepOfItsOwn|TestSignals|TestFrozenWorkerComesBackTooLate|TestCancelFromAnotherTerminal|TestPauseAndResume|TestSubmitAndWorker|TestOnLocalStack.*)$$
+
 .PHONY: lint
 lint: ## vet, staticcheck, gofumpt
 	go vet ./...
 	$(STATICCHECK) ./...
+	go vet -tags localstack ./pkg/...
+	$(STATICCHECK) -tags localstack ./pkg/...
 	@out="$$($(GOFUMPT) -l pkg scripts)"; if [ -n "$$out" ]; then echo "not formatted (make fmt):"; echo "$$out"; exit 1; fi
 
 .PHONY: fmt

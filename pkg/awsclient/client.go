@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go/logging"
 )
 
 // How often one request is sent and how long each sending may take. A renewal must be through, or known to be busy,
@@ -55,7 +56,7 @@ func New(ctx context.Context, s Settings) (*Clients, error) {
 	if s.Inflight <= 0 {
 		s.Inflight = 64
 	}
-	var options []func(*config.LoadOptions) error
+	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})} // what matters comes as an error
 	if s.Region != "" {
 		options = append(options, config.WithRegion(s.Region))
 	}
