@@ -111,10 +111,16 @@ func (s *Store) under(ctx context.Context, table, partition, prefix, cursor stri
 	return out.Items, next, nil
 }
 
-// swap is one compare-and-swap of a task's row. The condition must not hold of a row that is missing.
+// swap is one compare-and-swap of a task's row. The condition must not hold of a row that is missing. A write that the
+// SDK sent again, because its first answer was lost, is recognised by what the row shows: an expiry, a claim id or a
+// time that only it sets.
 func (s *Store) swap(ctx context.Context, op string, ref pipeline.Ref, condition clause, changes ...change) (pipeline.Task, error) {
-	out, err := s.client.UpdateItem(ctx, update(s.rows, taskKey(ref), condition, changes...))
+	var sent sendings
+	out, err := s.client.UpdateItem(ctx, update(s.rows, taskKey(ref), condition, changes...), sent.count)
 	if old, is := refused(err); is {
+		if sent.landed(old, changes) {
+			return taskOf(old), nil
+		}
 		return pipeline.Task{}, conditionError(op, ref, old)
 	}
 	if err != nil {
