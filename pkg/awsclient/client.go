@@ -38,6 +38,7 @@ const (
 // Settings say where AWS is.
 type Settings struct {
 	Endpoint string // "" is AWS itself; else one address for all services: LocalStack
+	DynamoDB string // "" is Endpoint; else an address of the store's own
 	Region   string // "" is what the environment or the profile says
 	Inflight int    // requests at once that keep their connections; 0 = 64
 	// Transport, if set, stands between the clients and the network: it records, delays or breaks.
@@ -48,7 +49,8 @@ type Settings struct {
 type Clients struct {
 	cfg      aws.Config
 	settings Settings
-	pool     http.RoundTripper
+	base     *http.Transport   // the connections
+	pool     http.RoundTripper // what stands before them
 }
 
 // New reads the usual chain of credentials. An endpoint on this machine needs none.
@@ -79,7 +81,12 @@ func New(ctx context.Context, s Settings) (*Clients, error) {
 		}
 		cfg.Region = "us-east-1"
 	}
-	return &Clients{cfg: cfg, settings: s, pool: newPool(s)}, nil
+	c := &Clients{cfg: cfg, settings: s, base: newTransport(s.Inflight)}
+	c.pool = c.base
+	if s.Transport != nil {
+		c.pool = s.Transport(c.base)
+	}
+	return c, nil
 }
 
 func isLocal(endpoint string) (bool, error) {
@@ -94,16 +101,12 @@ func isLocal(endpoint string) (bool, error) {
 	return false, nil
 }
 
-// newPool keeps as many connections open as there are requests at once: opening one costs more than most requests.
-func newPool(s Settings) http.RoundTripper {
-	var pool http.RoundTripper = awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.MaxIdleConns = 2 * s.Inflight
-		t.MaxIdleConnsPerHost = s.Inflight
+// newTransport keeps as many connections open as there are requests at once: opening one costs more than most requests.
+func newTransport(inflight int) *http.Transport {
+	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConns = 2 * inflight
+		t.MaxIdleConnsPerHost = inflight
 	}).GetTransport()
-	if s.Transport != nil {
-		pool = s.Transport(pool)
-	}
-	return pool
 }
 
 func (c *Clients) http(timeout time.Duration) *http.Client {
@@ -112,14 +115,17 @@ func (c *Clients) http(timeout time.Duration) *http.Client {
 
 // Close closes the connections that nobody uses.
 func (c *Clients) Close() {
-	(&http.Client{Transport: c.pool}).CloseIdleConnections()
+	c.base.CloseIdleConnections()
 }
 
-func (c *Clients) endpoint() *string {
-	if c.settings.Endpoint == "" {
-		return nil
+// address is the first of the addresses that is set; nil is AWS itself.
+func address(all ...string) *string {
+	for _, url := range all {
+		if url != "" {
+			return aws.String(url)
+		}
 	}
-	return aws.String(c.settings.Endpoint)
+	return nil
 }
 
 // retryer sends a request at most tries times. A conflict with a transaction is no refusal: it is sent again.
@@ -146,7 +152,7 @@ func (noTokens) AddTokens(uint) error { return nil }
 // DynamoDB is a client for the store.
 func (c *Clients) DynamoDB() *dynamodb.Client {
 	return dynamodb.NewFromConfig(c.cfg, func(o *dynamodb.Options) {
-		o.BaseEndpoint = c.endpoint()
+		o.BaseEndpoint = address(c.settings.DynamoDB, c.settings.Endpoint)
 		o.Retryer = retryer(storeTries, "TransactionConflictException")
 		o.HTTPClient = c.http(storeTimeout)
 	})
@@ -155,7 +161,7 @@ func (c *Clients) DynamoDB() *dynamodb.Client {
 // SQS is a client for the queues.
 func (c *Clients) SQS() *sqs.Client {
 	return sqs.NewFromConfig(c.cfg, func(o *sqs.Options) {
-		o.BaseEndpoint = c.endpoint()
+		o.BaseEndpoint = address(c.settings.Endpoint)
 		o.Retryer = retryer(queueTries)
 		o.HTTPClient = c.http(pollTimeout)
 	})
@@ -164,7 +170,7 @@ func (c *Clients) SQS() *sqs.Client {
 // S3 is a client for the blobs.
 func (c *Clients) S3() *s3.Client {
 	return s3.NewFromConfig(c.cfg, func(o *s3.Options) {
-		o.BaseEndpoint = c.endpoint()
+		o.BaseEndpoint = address(c.settings.Endpoint)
 		o.UsePathStyle = c.settings.Endpoint != ""
 		o.Retryer = retryer(blobTries)
 		o.HTTPClient = c.http(blobTimeout)

@@ -130,9 +130,12 @@ func (s *Store) Reserve(ctx context.Context, job pipeline.JobID, r pipeline.Rese
 			return false, nil // our own write, its answer was lost
 		}
 		w := settling(row, settle)
-		w.conditions = append(w.conditions, absent(openColumn(r)))
-		w.changes = append(w.changes, set(openColumn(r), int64(r.Amount)))
 		w.back -= r.Amount
+		w.changes = append(w.changes, set(openColumn(r), int64(r.Amount)))
+		w.conditions = append(w.conditions,
+			absent(openColumn(r)),
+			compared("remaining", ">=", int64(-w.back), false),
+		)
 		remains := budgetOf(row).Remaining + w.back
 		if remains < 0 {
 			return false, fmt.Errorf("%s: %v remains: %w", what, remains+r.Amount, pipeline.ErrCeiling)
@@ -192,15 +195,11 @@ func settling(row item, settle []pipeline.Reservation) spending {
 
 // spend makes the write and returns the row as it then is; again says that others have changed what it was about.
 func (s *Store) spend(ctx context.Context, job pipeline.JobID, w spending, seen item) (row item, again bool, err error) {
-	conditions := append(w.conditions, present(PartitionKey))
-	if w.back < 0 {
-		conditions = append(conditions, atLeast("remaining", -w.back))
-	}
 	changes := append(w.changes, add("remaining", w.back))
 	if w.spent != 0 {
 		changes = append(changes, add("spent", w.spent))
 	}
-	out, err := s.client.UpdateItem(ctx, update(s.rows, budgetKey(job), all(conditions...), changes...))
+	out, err := s.client.UpdateItem(ctx, update(s.rows, budgetKey(job), all(w.conditions...), changes...))
 	if err == nil {
 		return out.Attributes, false, nil
 	}

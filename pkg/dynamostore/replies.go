@@ -12,7 +12,12 @@ import (
 func replyRow(key pipeline.ReplyKey) item { return keyOf(replyPartition(key), "reply") }
 
 func replyOf(row item) (pipeline.Reply, error) {
-	return pipeline.Decode[pipeline.Reply]([]byte(textIn(row, bodyKey)), "reply "+strings.TrimPrefix(textIn(row, PartitionKey), "reply#"))
+	what := "reply " + strings.TrimPrefix(textIn(row, PartitionKey), "reply#")
+	body, err := bodyIn(row)
+	if err != nil {
+		return pipeline.Reply{}, named(what, err)
+	}
+	return pipeline.Decode[pipeline.Reply](body, what)
 }
 
 // PutReply stores a reply only if absent.
@@ -22,7 +27,7 @@ func (s *Store) PutReply(ctx context.Context, r pipeline.Reply) (pipeline.Reply,
 		return pipeline.Reply{}, err
 	}
 	row := replyRow(r.Key)
-	row[bodyKey] = valueOf(string(body))
+	setBody(row, body)
 	stands, err := s.putOnce(ctx, s.checkpoints, row)
 	if err != nil {
 		return pipeline.Reply{}, named("put reply "+string(r.Key), err)

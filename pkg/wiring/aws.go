@@ -17,6 +17,7 @@ import (
 type AWS struct {
 	Stack    string // prefix of the names of tables, queues and bucket
 	Endpoint string // "" is AWS itself; else one address for all services: LocalStack
+	DynamoDB string // "" is Endpoint; else an address of the store's own, e.g. a DynamoDB without LocalStack before it
 	Region   string // "" is what the environment or the profile says
 	Bucket   string // "" is the stack's own name for it; bucket names are shared by everybody on AWS
 	Inflight int    // requests at once
@@ -25,7 +26,7 @@ type AWS struct {
 }
 
 func (a AWS) clients(ctx context.Context) (*awsclient.Clients, error) {
-	return awsclient.New(ctx, awsclient.Settings{Endpoint: a.Endpoint, Region: a.Region, Inflight: a.Inflight, Transport: a.Transport})
+	return awsclient.New(ctx, awsclient.Settings{Endpoint: a.Endpoint, DynamoDB: a.DynamoDB, Region: a.Region, Inflight: a.Inflight, Transport: a.Transport})
 }
 
 func (a AWS) bucket() string {

@@ -1,0 +1,259 @@
+package pipelinetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Meter is a transport that counts what AWS would charge for: requests, and DynamoDB's write and read units by its
+// rounding rules. A write unit is a kilobyte of the row, a read unit four; transactions cost twice, a refused condition
+// as much as the write, and moving a row in an index two writes of its own.
+type Meter struct {
+	Delay time.Duration // added to each request, as a network adds it
+
+	mu     sync.Mutex
+	counts map[string]*Count
+	inner  http.RoundTripper
+}
+
+// Count is what was counted of one operation.
+type Count struct {
+	Requests int
+	Writes   float64 // units
+	Reads    float64 // units
+}
+
+// Around makes it stand before a transport.
+func (m *Meter) Around(inner http.RoundTripper) http.RoundTripper {
+	m.inner = inner
+	return m
+}
+
+// RoundTrip counts a request and its answer.
+func (m *Meter) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		_ = r.Body.Close()
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	if m.Delay > 0 {
+		time.Sleep(m.Delay)
+	}
+	resp, err := m.inner.RoundTrip(r)
+	if err != nil {
+		return resp, err
+	}
+	op := opOf(r)
+	var answer []byte
+	if strings.HasPrefix(r.Header.Get("X-Amz-Target"), "DynamoDB") {
+		if answer, err = io.ReadAll(resp.Body); err != nil {
+			return nil, err
+		}
+		_ = resp.Body.Close()
+		resp.Body = io.NopCloser(bytes.NewReader(answer))
+	}
+	c := unitsOf(op, body, answer)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.counts == nil {
+		m.counts = map[string]*Count{}
+	}
+	if m.counts[op] == nil {
+		m.counts[op] = &Count{}
+	}
+	m.counts[op].add(c)
+	return resp, nil
+}
+
+func (c *Count) add(other Count) {
+	c.Requests += other.Requests
+	c.Writes += other.Writes
+	c.Reads += other.Reads
+}
+
+// Total is the sum over all operations.
+func (m *Meter) Total() Count {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var sum Count
+	for _, c := range m.counts {
+		sum.add(*c)
+	}
+	return sum
+}
+
+// Of is what was counted of operations.
+func (m *Meter) Of(ops ...string) Count {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var sum Count
+	for _, op := range ops {
+		if c := m.counts[op]; c != nil {
+			sum.add(*c)
+		}
+	}
+	return sum
+}
+
+// Prices per million, us-east-1, 2026-11 (aws.amazon.com/dynamodb/pricing/on-demand, /sqs/pricing, /s3/pricing).
+const (
+	priceWrites = 0.625
+	priceReads  = 0.125
+	priceQueue  = 0.40
+	pricePut    = 5.00
+	priceGet    = 0.40
+)
+
+// Price is what it all cost, in dollars.
+func (m *Meter) Price() float64 {
+	sum := m.Total()
+	queue := m.Of("SendMessage", "SendMessageBatch", "ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch", "GetQueueAttributes", "GetQueueUrl")
+	puts, gets := m.Of("PUT Object"), m.Of("GET Object")
+	return (sum.Writes*priceWrites + sum.Reads*priceReads + float64(queue.Requests)*priceQueue +
+		float64(puts.Requests)*pricePut + float64(gets.Requests)*priceGet) / 1e6
+}
+
+// Lines are the counts per hundred calls, dearest first.
+func (m *Meter) Lines(calls int) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	per := 100 / float64(calls)
+	var ops []string
+	for op := range m.counts {
+		ops = append(ops, op)
+	}
+	slices.SortFunc(ops, func(a, b string) int { return m.counts[b].Requests - m.counts[a].Requests })
+	var lines []string
+	for _, op := range ops {
+		c := m.counts[op]
+		lines = append(lines, fmt.Sprintf("%-28s %7.1f requests %7.1f write units %7.1f read units", op, float64(c.Requests)*per, c.Writes*per, c.Reads*per))
+	}
+	return lines
+}
+
+// value is an attribute as the wire has it.
+type value = map[string]any
+
+// request is what the rules need to know of a request and of an answer.
+type request struct {
+	TableName, UpdateExpression string
+	ConsistentRead              bool
+	IndexName                   string
+	Item, Key                   map[string]value
+	ExpressionAttributeNames    map[string]string
+	ExpressionAttributeValues   map[string]value
+	TransactItems               []map[string]request
+	RequestItems                map[string]struct {
+		ConsistentRead bool
+		Keys           []map[string]value
+	}
+}
+
+type response struct {
+	Item, Attributes    map[string]value
+	Items               []map[string]value
+	Responses           map[string][]map[string]value
+	CancellationReasons []struct{ Item map[string]value }
+}
+
+func unitsOf(op string, body, answer []byte) Count {
+	c := Count{Requests: 1}
+	var in request
+	var out response
+	if answer == nil || json.Unmarshal(body, &in) != nil || json.Unmarshal(answer, &out) != nil {
+		return c
+	}
+	switch op {
+	case "GetItem":
+		c.Reads = reading(sizeOf(out.Item), in.ConsistentRead)
+	case "Query":
+		sum := 0
+		for _, row := range out.Items {
+			sum += sizeOf(row)
+		}
+		c.Reads = reading(sum, in.ConsistentRead)
+	case "BatchGetItem":
+		for table, asked := range in.RequestItems {
+			found := out.Responses[table]
+			for _, row := range found {
+				c.Reads += reading(sizeOf(row), asked.ConsistentRead)
+			}
+			c.Reads += float64(len(asked.Keys)-len(found)) * reading(0, asked.ConsistentRead)
+		}
+	case "TransactWriteItems":
+		for _, part := range in.TransactItems {
+			for _, write := range part {
+				c.Writes += 2*writing(max(sizeOf(write.Item), sizeOf(write.Key)+sizeOf(write.ExpressionAttributeValues))) + write.index()
+			}
+		}
+	case "PutItem", "UpdateItem", "DeleteItem":
+		c.Writes = writing(max(sizeOf(in.Item), sizeOf(out.Attributes), sizeOf(out.Item), sizeOf(in.Key)))
+		if out.Item == nil { // a refused condition changes no index
+			c.Writes += in.index()
+		}
+	}
+	return c
+}
+
+// index is what a write costs in the due index, which has keys alone.
+func (r request) index() float64 {
+	if r.Item != nil {
+		if _, listed := r.Item["due_shard"]; listed {
+			return 1
+		}
+		return 0
+	}
+	moves := strings.Contains(r.UpdateExpression, "#due_at =")
+	removed := strings.Contains(r.UpdateExpression, "REMOVE #due_shard")
+	switch {
+	case removed:
+		return 1
+	case moves:
+		return 2
+	}
+	return 0
+}
+
+func writing(bytes int) float64 { return max(1, math.Ceil(float64(bytes)/1024)) }
+
+func reading(bytes int, consistent bool) float64 {
+	units := max(1, math.Ceil(float64(bytes)/4096))
+	if consistent {
+		return units
+	}
+	return units / 2
+}
+
+// sizeOf is the size of a row as DynamoDB counts: names and values; a number has half a byte a digit and one more.
+func sizeOf(row map[string]value) (bytes int) {
+	for name, v := range row {
+		bytes += len(name)
+		for kind, content := range v {
+			text, _ := content.(string)
+			switch kind {
+			case "N":
+				bytes += (len(text)+1)/2 + 1
+			case "B":
+				bytes += len(text) * 3 / 4
+			case "S":
+				bytes += len(text)
+			default:
+				bytes++
+			}
+		}
+	}
+	return bytes
+}
