@@ -3,10 +3,12 @@ package dynamostore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"holdfast/pkg/pipeline"
 )
@@ -117,53 +119,70 @@ func (s *Store) RaiseBudget(ctx context.Context, ref pipeline.Ref, generation in
 
 // Reserve takes an amount and settles others, both or neither.
 func (s *Store) Reserve(ctx context.Context, job pipeline.JobID, r pipeline.Reservation, settle ...pipeline.Reservation) (pipeline.Budget, error) {
-	row, err := s.budget(ctx, job)
-	if err != nil {
-		return pipeline.Budget{}, err
-	}
 	what := fmt.Sprintf("reserve %v for %s", r.Amount, r.Task)
-	err = repeat(ctx, func() (again bool, err error) {
+	return s.changeBudget(ctx, job, func(row item) (w spending, doubt, err error) {
 		if _, open := row[openColumn(r)]; open {
 			if amount := pipeline.Money(numberIn(row, openColumn(r))); amount != r.Amount {
-				return false, fmt.Errorf("%s: %v is reserved under this key: %w", what, amount, pipeline.ErrFenced)
+				return w, errDoubt, fmt.Errorf("%s: %v is reserved under this key: %w", what, amount, pipeline.ErrFenced)
 			}
-			return false, nil // our own write, its answer was lost
+			return w, errDoubt, nil // our own write, its answer was lost
 		}
-		w := settling(row, settle)
+		w, doubt = settling(row, settle)
 		w.back -= r.Amount
 		w.changes = append(w.changes, set(openColumn(r), int64(r.Amount)))
 		w.conditions = append(w.conditions,
 			absent(openColumn(r)),
 			compared("remaining", ">=", int64(-w.back), false),
 		)
-		remains := budgetOf(row).Remaining + w.back
-		if remains < 0 {
-			return false, fmt.Errorf("%s: %v remains: %w", what, remains+r.Amount, pipeline.ErrCeiling)
+		if remains := budgetOf(row).Remaining + w.back; remains < 0 {
+			return w, errDoubt, fmt.Errorf("%s: %v remains: %w", what, remains+r.Amount, pipeline.ErrCeiling)
 		}
-		row, again, err = s.spend(ctx, job, w, row)
-		return again, named(what, err)
+		return w, doubt, nil
 	})
-	return budgetOf(row), err
 }
 
 // Settle closes reservations. What is not open was settled before.
 func (s *Store) Settle(ctx context.Context, job pipeline.JobID, settle ...pipeline.Reservation) (pipeline.Budget, error) {
-	row, err := s.budget(ctx, job)
-	if err != nil {
-		return pipeline.Budget{}, err
-	}
-	err = repeat(ctx, func() (again bool, err error) {
-		w := settling(row, settle)
+	return s.changeBudget(ctx, job, func(row item) (w spending, doubt, err error) {
+		w, doubt = settling(row, settle)
 		if len(w.changes) == 0 {
-			return false, nil
+			doubt = errDoubt
 		}
-		row, again, err = s.spend(ctx, job, w, row)
+		return w, doubt, nil
+	})
+}
+
+// errDoubt says that a sight of the row that may be old is not enough: what it shows must be read first.
+var errDoubt = errors.New("read it again")
+
+// changeBudget makes the write that decide finds right for the row; without changes none is needed. It begins with the
+// row as this process last saw it: the conditions refuse what is not true any more, and the refusal shows what is.
+func (s *Store) changeBudget(ctx context.Context, job pipeline.JobID, decide func(row item) (w spending, doubt, err error)) (pipeline.Budget, error) {
+	row, fresh := s.budgets.last(job), false
+	err := repeat(ctx, func() (again bool, err error) {
+		if row == nil {
+			if row, err = s.budget(ctx, job); err != nil {
+				return false, err
+			}
+			fresh = true
+		}
+		w, doubt, err := decide(row)
+		if doubt != nil && !fresh {
+			row = nil
+			return true, nil
+		}
+		if err != nil || len(w.changes) == 0 {
+			return false, err
+		}
+		row, again, err = s.spend(ctx, job, w)
+		fresh = true
 		return again, err
 	})
-	if err != nil {
-		return pipeline.Budget{}, named("settle reservations of job "+string(job), err)
+	if row == nil {
+		return pipeline.Budget{}, err
 	}
-	return budgetOf(row), nil
+	s.budgets.keep(job, row)
+	return budgetOf(row), err
 }
 
 // spending is one write of a budget.
@@ -175,12 +194,15 @@ type spending struct {
 }
 
 // settling closes those of the reservations that the row shows as open, on condition that they still are.
-func settling(row item, settle []pipeline.Reservation) spending {
-	var w spending
+func settling(row item, settle []pipeline.Reservation) (w spending, doubt error) {
 	done := map[string]bool{}
 	for _, r := range settle {
 		column := openColumn(r)
-		if _, open := row[column]; !open || done[column] {
+		if done[column] {
+			continue
+		}
+		if _, open := row[column]; !open {
+			doubt = errDoubt
 			continue
 		}
 		done[column] = true
@@ -190,11 +212,12 @@ func settling(row item, settle []pipeline.Reservation) spending {
 		w.back += pipeline.Money(reserved) - r.Amount
 		w.spent += r.Amount
 	}
-	return w
+	return w, doubt
 }
 
-// spend makes the write and returns the row as it then is; again says that others have changed what it was about.
-func (s *Store) spend(ctx context.Context, job pipeline.JobID, w spending, seen item) (row item, again bool, err error) {
+// spend makes the write and returns the row as it then is; again says that others have changed what it was about. The
+// row is nil where it was not shown.
+func (s *Store) spend(ctx context.Context, job pipeline.JobID, w spending) (row item, again bool, err error) {
 	changes := append(w.changes, add("remaining", w.back))
 	if w.spent != 0 {
 		changes = append(changes, add("spent", w.spent))
@@ -205,11 +228,34 @@ func (s *Store) spend(ctx context.Context, job pipeline.JobID, w spending, seen 
 	}
 	old, is := refused(err)
 	if !is {
-		return seen, false, explain(ctx, err)
+		return nil, false, named("change the budget of job "+string(job), explain(ctx, err))
 	}
 	if len(old) == 0 {
-		old, err = s.budget(ctx, job)
-		return old, true, err
+		return nil, true, nil
 	}
 	return old, true, nil
+}
+
+// sights are the rows of budgets as this process last saw them.
+type sights struct {
+	mu   sync.Mutex
+	rows map[pipeline.JobID]item
+}
+
+// mostSights bounds them: a process works on few jobs at a time.
+const mostSights = 100
+
+func (s *sights) last(job pipeline.JobID) item {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rows[job]
+}
+
+func (s *sights) keep(job pipeline.JobID, row item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rows == nil || len(s.rows) >= mostSights {
+		s.rows = map[pipeline.JobID]item{}
+	}
+	s.rows[job] = row
 }

@@ -3,6 +3,7 @@ package dynamostore
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"holdfast/pkg/pipeline"
 )
@@ -11,7 +12,7 @@ const bodyKey = "body"
 
 func itemRow(job pipeline.JobID, key string, body []byte) item {
 	row := keyOf(jobPartition(job), key)
-	row[bodyKey] = valueOf(append([]byte{}, body...))
+	setBody(row, body)
 	return row
 }
 
@@ -38,7 +39,8 @@ func (s *Store) PutItemOnce(ctx context.Context, job pipeline.JobID, key string,
 		return nil, named("put "+itemName(job, key), err)
 	}
 	if stands != nil {
-		return bytesIn(stands, bodyKey), nil
+		body, err := bodyIn(stands)
+		return body, named(itemName(job, key), err)
 	}
 	return append([]byte{}, body...), nil
 }
@@ -52,18 +54,29 @@ func (s *Store) Item(ctx context.Context, job pipeline.JobID, key string) ([]byt
 	if err != nil {
 		return nil, named(itemName(job, key), err)
 	}
-	return bytesIn(row, bodyKey), nil
+	body, err := bodyIn(row)
+	return body, named(itemName(job, key), err)
 }
 
-// Items is one page of the items under a prefix, in order of their keys.
+// Items is one page of the items under a prefix, in order of their keys. Unpacked, a page of the table may be more than
+// one of ours: then the rest of it is read again with the next.
 func (s *Store) Items(ctx context.Context, job pipeline.JobID, prefix, cursor string) ([]pipeline.Item, string, error) {
 	page, next, err := s.under(ctx, s.checkpoints, jobPartition(job), prefix, cursor, 0)
 	if err != nil {
 		return nil, "", named(fmt.Sprintf("items under %q of job %s", prefix, job), err)
 	}
 	var items []pipeline.Item
+	size := 0
 	for _, row := range page {
-		items = append(items, pipeline.Item{Key: textIn(row, SortKey), Body: bytesIn(row, bodyKey)})
+		key := textIn(row, SortKey)
+		body, err := bodyIn(row)
+		if err != nil {
+			return nil, "", named(itemName(job, key), err)
+		}
+		if size += len(key) + len(body); size > pipeline.MaxPage && len(items) > 0 {
+			return items, strings.TrimPrefix(items[len(items)-1].Key, prefix), nil
+		}
+		items = append(items, pipeline.Item{Key: key, Body: body})
 	}
 	return items, next, nil
 }

@@ -25,30 +25,33 @@ var writers = sync.Pool{New: func() any {
 	return w
 }}
 
-// setBody puts a text into a row, compressed if it is long: a kilobyte more is a write unit more.
+// setBody puts a body into a row, compressed if it is long: a kilobyte more is a write unit more.
 func setBody(row item, body []byte) {
-	if len(body) <= plainBytes {
-		row[bodyKey] = valueOf(string(body))
-		return
+	if len(body) > plainBytes {
+		if short, ok := squeezed(body); ok {
+			row[squeezedKey] = valueOf(short)
+			return
+		}
 	}
-	var short bytes.Buffer
-	w := writers.Get().(*flate.Writer)
-	w.Reset(&short)
-	_, err1 := w.Write(body)
-	err2 := w.Close()
-	writers.Put(w)
-	if err1 != nil || err2 != nil || short.Len() >= len(body) {
-		row[bodyKey] = valueOf(string(body))
-		return
-	}
-	row[squeezedKey] = valueOf(short.Bytes())
+	row[bodyKey] = valueOf(bytes.Clone(body))
 }
 
-// bodyIn is the text that setBody put.
+// squeezed is the body compressed; ok is false if that makes it no shorter.
+func squeezed(body []byte) (short []byte, ok bool) {
+	var out bytes.Buffer
+	w := writers.Get().(*flate.Writer)
+	defer writers.Put(w)
+	w.Reset(&out)
+	_, err1 := w.Write(body)
+	err2 := w.Close()
+	return out.Bytes(), err1 == nil && err2 == nil && out.Len() < len(body)
+}
+
+// bodyIn is the body that setBody put.
 func bodyIn(row item) ([]byte, error) {
 	short := bytesIn(row, squeezedKey)
 	if short == nil {
-		return []byte(textIn(row, bodyKey)), nil
+		return bytesIn(row, bodyKey), nil
 	}
 	body, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(short)), pipeline.MaxItem+1))
 	if err != nil {

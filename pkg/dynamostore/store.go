@@ -17,6 +17,7 @@ type Store struct {
 	client      *dynamodb.Client
 	rows        string // table of jobs, tasks, budgets, feeds, limits
 	checkpoints string // table of items and replies
+	budgets     sights
 }
 
 var _ pipeline.Store = (*Store)(nil)

@@ -20,6 +20,9 @@ func valueOf(v any) types.AttributeValue {
 	case bool:
 		return &types.AttributeValueMemberBOOL{Value: v}
 	case []byte:
+		if v == nil {
+			v = []byte{}
+		}
 		return &types.AttributeValueMemberB{Value: v}
 	}
 	panic(fmt.Sprintf("no column holds a %T", v)) // only a mistake of ours gets here

@@ -66,6 +66,7 @@ func (m *Meter) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.Body = io.NopCloser(bytes.NewReader(answer))
 	}
 	c := unitsOf(op, body, answer)
+	op += kindOf(body)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.counts == nil {
@@ -76,6 +77,24 @@ func (m *Meter) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	m.counts[op].add(c)
 	return resp, nil
+}
+
+// kindOf is what a request for one row is about: the beginning of its sort key.
+func kindOf(body []byte) string {
+	var in request
+	if json.Unmarshal(body, &in) != nil {
+		return ""
+	}
+	for _, row := range []map[string]value{in.Key, in.Item} {
+		if sort, is := row["sk"]["S"].(string); is {
+			parts := strings.Split(sort, "#")
+			if len(parts) > 3 { // an item beside the rows: task#work#00007#stage#...
+				return " " + parts[0] + "#.#" + parts[len(parts)-2]
+			}
+			return " " + parts[0]
+		}
+	}
+	return ""
 }
 
 func (c *Count) add(other Count) {
