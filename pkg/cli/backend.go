@@ -56,6 +56,8 @@ func (a *app) place() string {
 type adminCmd struct {
 	Create createCmd `cmd:"" help:"Make the tables, queues and bucket of a stack, unless they are there."`
 	Delete deleteCmd `cmd:"" help:"Remove the tables, queues and bucket of a stack, and every job in them."`
+	Export exportCmd `cmd:"" help:"Write a job that has ended or is paused to a file, with its replies."`
+	Import importCmd `cmd:"" help:"Put a job from such a file into this backend."`
 }
 
 type createCmd struct{}

@@ -55,7 +55,7 @@ type grammar struct {
 	Report  reportCmd  `cmd:"" help:"Write the report of a job that has ended."`
 	Why     whyCmd     `cmd:"" help:"Tell every attempt and every try of a task, or what is missing from a job and why."`
 	Letters lettersCmd `cmd:"" name:"dead-letters" help:"List the dead letters and what each means."`
-	Admin   adminCmd   `cmd:"" help:"Make or remove what a deployment on AWS or LocalStack keeps its state in."`
+	Admin   adminCmd   `cmd:"" help:"Make or remove what a deployment on AWS or LocalStack keeps its state in; carry jobs between backends."`
 	Reap    reapCmd    `cmd:"" help:"Sweep once: move on what stalled. Workers do this themselves every second."`
 }
 
