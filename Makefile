@@ -8,7 +8,7 @@ SAMPLE := pkg/pipelines/documents/cuad-worldwide-reseller.txt
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 .PHONY: build
 build: ## build bin/holdfast
@@ -66,6 +66,22 @@ train: ## make the classifier's weights again: make train CUAD=DIR
 .PHONY: eval
 eval: ## measure the offline model against CUAD's labels, beside a baseline: make eval CUAD=DIR
 	go run ./scripts/eval -cuad "$(CUAD)"
+
+.PHONY: incident-poller
+incident-poller: ## a row that can never finish behind a poller: billed every minute for ever, and with Holdfast
+	go run ./scripts/incident poller
+
+.PHONY: incident-pipeline
+incident-pipeline: ## 3,248 calls, 5 % failing, workers that die: a chunk silently missing, or billed twice, and with Holdfast
+	go run ./scripts/incident pipeline
+
+.PHONY: incident-media
+incident-media: ## four corrupt files: hard timeout, reaper and requeue for ever, and with Holdfast, by every way in
+	go run ./scripts/incident media
+
+.PHONY: bench
+bench: ## print the embedded figures beside anchors, half an hour; make bench QUICK=1 for a short look, ONLY=REGEX for a part
+	cd scripts/bench && go build -o "$${TMPDIR:-/tmp}/holdfast-bench" . && "$${TMPDIR:-/tmp}/holdfast-bench" $(if $(QUICK),-quick) $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: clean
 clean: ## remove what building and running left here

@@ -27,21 +27,29 @@ type Config struct {
 	Limits   pipeline.Limits
 	Clock    pipeline.Clock
 	Policy   pipeline.Policy
-	InFlight int // tries at once, of this process
+	InFlight int   // tries at once, of this process
+	Slots    Slots // shared with the process's other Callers, in InFlight's place; nil = its own
 	// OpenBudget opens the budget of a job that was started without a look at its plan. Repeating it is harmless.
 	OpenBudget func(ctx context.Context, job pipeline.JobID) error
 	Jitter     func() float64
 	Observe    func(task pipeline.Ref, answer pipeline.Answer) // told of every answer, for progress; may be nil
 }
 
+// Slots bound the tries in flight of a process.
+type Slots chan struct{}
+
+// NewSlots is room for n tries.
+func NewSlots(n int) Slots { return make(Slots, max(1, n)) }
+
 // Caller asks questions. It implements [pipeline.Asker].
 type Caller struct {
-	cfg    Config
-	info   pipeline.ModelInfo
-	slots  chan struct{} // a try in flight holds one; waiting for a retry holds none
-	door   *door
-	purses purses
-	meter  meter
+	cfg     Config
+	info    pipeline.ModelInfo
+	slots   Slots // a try in flight holds one; waiting for a retry holds none
+	unsaved Slots // what came back and is not stored yet holds one
+	door    *door
+	purses  purses
+	meter   meter
 
 	mu       sync.Mutex
 	flights  map[pipeline.ReplyKey]*flight // keys that this process is asking now
@@ -62,8 +70,11 @@ func New(cfg Config) *Caller {
 		}
 	}
 	c := &Caller{cfg: cfg, info: cfg.Model.Info(), flights: map[pipeline.ReplyKey]*flight{}, answered: map[pipeline.ReplyKey]bool{}}
-	c.slots = make(chan struct{}, max(1, cfg.InFlight))
-	c.door = &door{limits: cfg.Limits, clock: cfg.Clock, info: c.info, policy: cfg.Policy}
+	if c.slots = cfg.Slots; c.slots == nil {
+		c.slots = NewSlots(cfg.InFlight)
+	}
+	c.unsaved = NewSlots(cap(c.slots))
+	c.door = &door{limits: cfg.Limits, clock: cfg.Clock, info: c.info, policy: cfg.Policy, share: newShare()}
 	c.purses.open = map[pipeline.Fence]*purse{}
 	return c
 }
@@ -83,7 +94,7 @@ func (c *Caller) Ask(ctx context.Context, a pipeline.Attempt, questions []pipeli
 	}
 	purse, err := c.openPurse(ctx, a, questions, open)
 	if err != nil {
-		return c.noMoney(answers, open, err)
+		return c.noMoney(a, answers, open, err)
 	}
 	var group pipeline.Group
 	read := c.cfg.Clock.Mono()
@@ -114,11 +125,14 @@ func (c *Caller) Ask(ctx context.Context, a pipeline.Attempt, questions []pipeli
 // stored fills in the answers whose replies are stored and returns the numbers of the others.
 func (c *Caller) stored(ctx context.Context, a pipeline.Attempt, questions []pipeline.Question, answers []pipeline.Answer) (open []int, err error) {
 	job := a.Job()
-	keys := make([]pipeline.ReplyKey, len(questions))
+	requests := make([]pipeline.Request, len(questions))
 	for i := range questions {
 		open = append(open, i)
-		keys[i] = pipeline.KeyOf(job.Tenant, job.Model, job.Sample, questions[i].Request)
-		questions[i].Request.Key = keys[i]
+		requests[i] = questions[i].Request
+	}
+	keys := pipeline.KeysOf(job.Tenant, job.Model, job.Sample, requests)
+	for i, key := range keys {
+		questions[i].Request.Key = key
 	}
 	found, err := pipeline.ReadReplies(ctx, c.cfg.Replies, c.cfg.Blobs, c.cfg.Clock, keys)
 	if err != nil {

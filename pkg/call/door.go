@@ -17,6 +17,7 @@ type door struct {
 	struck atomic.Bool  // the breaker was struck, by whomever, since a call of this process last worked
 	until  atomic.Int64 // the breaker is open until then, as this process last heard
 	worked atomic.Int64 // when a call of this process last worked, by the monotonic clock; 0 = none has
+	share  share
 }
 
 // openFor is how long the breaker stays open, as this process last heard.
@@ -24,8 +25,12 @@ func (d *door) openFor() time.Duration {
 	return max(0, pipeline.Instant(d.until.Load()).Sub(d.clock.Now()))
 }
 
-// closed says why no call may start now, and for how long; nil if the breaker is closed.
+// closed says why no call may start now, and for how long; nil if the breaker is closed. A handler has no breaker:
+// one may serve many commands, and what one of them meets says nothing about the next.
 func (d *door) closed(ctx context.Context) (*pipeline.Failure, time.Duration) {
+	if d.info.Handler {
+		return nil, 0
+	}
 	cooldown, err := d.limits.Cooldown(ctx, d.info.ID())
 	if err != nil {
 		return nil, 0 // an unreadable breaker stops nobody: the calls themselves tell
@@ -66,53 +71,15 @@ func (c *Caller) room(ctx context.Context) error {
 	}
 }
 
-// slot is capacity taken from the limiter.
-type slot struct {
-	d     *door
-	units int
-}
-
-// admit takes a request's units from the limiter and waits until its turn. Models without a quota have none.
-func (d *door) admit(ctx context.Context, r pipeline.Request) (slot, error) {
-	if d.info.TokensPerMinute <= 0 {
-		return slot{}, nil
-	}
-	s := slot{d, r.InputTokens() + r.MaxTokens}
-	start, err := d.limits.TakeSlot(ctx, pipeline.SlotWrite{
-		Model: d.info.ID(), Cost: d.time(s.units), Burst: d.policy.LimiterBurst, Horizon: d.policy.LimiterAhead, Now: d.clock.Now(),
-	})
-	if err != nil {
-		return slot{}, err
-	}
-	if wait := start.Sub(d.clock.Now()); wait > 0 {
-		if err := d.clock.Sleep(ctx, wait); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
-}
-
-// time is how much of the limiter's line so many units take.
-func (d *door) time(units int) time.Duration {
-	return time.Duration(float64(units) / float64(d.info.TokensPerMinute) * float64(time.Minute))
-}
-
-// refund gives back what was reserved and not used.
-func (s slot) refund(ctx context.Context, used int) {
-	if s.d == nil || used >= s.units {
-		return
-	}
-	_ = s.d.limits.Refund(context.WithoutCancel(ctx), s.d.info.ID(), s.d.time(s.units-used), s.d.policy.LimiterBurst, s.d.clock.Now()) // lost capacity, no harm
-}
-
 // throttled tells everybody to wait.
 func (d *door) throttled(ctx context.Context, after time.Duration) {
-	if d.info.TokensPerMinute <= 0 && after == 0 {
+	if d.info.Handler || d.info.TokensPerMinute <= 0 && after == 0 {
 		return // nothing is shared: the call's own backoff is enough
 	}
 	if after == 0 {
 		after = d.policy.ThrottlePause
 	}
+	d.share.lapse()
 	_ = d.limits.Penalise(ctx, d.info.ID(), d.clock.Now().Add(after)) // those who do not hear of it are told by the model
 }
 
@@ -121,6 +88,9 @@ func (d *door) throttled(ctx context.Context, after time.Duration) {
 // call of this process has worked within the window: the last task at work in an outage has nobody to strike with it,
 // and so a breaker whose time is over opens again with the first failure, until a call works.
 func (d *door) strike(ctx context.Context, task pipeline.Ref, f pipeline.Failure, after time.Duration) time.Duration {
+	if d.info.Handler {
+		return 0
+	}
 	now := d.clock.Now()
 	d.struck.Store(true)
 	cooldown, err := d.limits.Strike(ctx, pipeline.Strike{

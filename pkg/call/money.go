@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"holdfast/pkg/pipeline"
 )
@@ -17,6 +18,9 @@ type meter struct{ ratio atomic.Uint64 } // bits of a float64; 0 = never more th
 
 // most is the most that one try of a request costs, by what was counted so far.
 func (m *meter) most(info pipeline.ModelInfo, r pipeline.Request) pipeline.Money {
+	if info.Handler {
+		return pipeline.TryCost(info, r)
+	}
 	estimated := r.InputTokens()
 	if ratio := math.Float64frombits(m.ratio.Load()); ratio > 1 {
 		estimated = int(math.Ceil(ratio * float64(estimated)))
@@ -66,13 +70,37 @@ func (c *Caller) openPurse(ctx context.Context, a pipeline.Attempt, questions []
 	c.purses.mu.Unlock()
 	p := &purse{c: c, job: claim.Job, topUp: make(chan struct{}, 1)}
 	part := pipeline.Reservation{Task: claim.ID, Generation: claim.Generation, Stage: claim.Accepted + 1, Amount: need}
-	if err := p.reserve(ctx, part, before.settlement()...); err != nil {
+	err := p.reserve(ctx, part, before.settlement()...)
+	if errors.Is(err, errOthers) {
+		c.Done(ctx, a) // what the stage before left is what another may be waiting for
+		err = p.await(ctx, a, part)
+	}
+	if err != nil {
 		return nil, err
 	}
 	c.purses.mu.Lock()
 	c.purses.open[claim.Fence()] = p
 	c.purses.mu.Unlock()
 	return p, nil
+}
+
+// errOthers says that others hold money that they may give back.
+var errOthers = fmt.Errorf("others have money reserved: %w", pipeline.ErrBusy)
+
+// await reserves a part that others stand in the way of, again and again for as long as a call may wait between its
+// tries: they settle when their stage is over, and then it is known at once whether anything is left. A deferral would
+// come back only after its time.
+func (p *purse) await(ctx context.Context, a pipeline.Attempt, part pipeline.Reservation) error {
+	policy := p.c.cfg.Policy
+	for waited := time.Duration(0); ; waited += policy.TryBackoff {
+		err := p.reserve(ctx, part)
+		if !errors.Is(err, errOthers) || waited >= policy.RetryWait || a.Stop() != nil {
+			return err
+		}
+		if err := p.c.cfg.Clock.Sleep(ctx, policy.TryBackoff); err != nil {
+			return err
+		}
+	}
 }
 
 // reserve takes a part, the same again while the store is busy: a reservation is recognised by its key.
@@ -113,7 +141,7 @@ func (p *purse) tooLittle(part pipeline.Reservation, budget pipeline.Budget, set
 		return fmt.Errorf("%s are needed, %s remain, and tries in flight have %s: %w", part.Amount, budget.Remaining, taken, pipeline.ErrBusy)
 	}
 	if len(budget.Open) > own {
-		return fmt.Errorf("%s are needed, %s remain, and %d others have money reserved: %w", part.Amount, budget.Remaining, len(budget.Open)-own, pipeline.ErrBusy)
+		return fmt.Errorf("%s are needed, %s remain, and %d of %w", part.Amount, budget.Remaining, len(budget.Open)-own, errOthers)
 	}
 	return fmt.Errorf("%w: %s of %s remain, the next tries need %s", err, budget.Remaining, budget.Ceiling, part.Amount)
 }
@@ -206,11 +234,16 @@ func (c *Caller) Done(ctx context.Context, a pipeline.Attempt) {
 	}
 }
 
-// noMoney: everybody's while others may give some back, the end of the task's spending otherwise.
-func (c *Caller) noMoney(answers []pipeline.Answer, open []int, err error) []pipeline.Answer {
-	if errors.Is(err, pipeline.ErrCeiling) {
+// noMoney: everybody's while others may give some back, the end of the task's spending otherwise. An attempt that was
+// stopped while it waited says so.
+func (c *Caller) noMoney(a pipeline.Attempt, answers []pipeline.Answer, open []int, err error) []pipeline.Answer {
+	stop := a.Stop()
+	if stop == nil && errors.Is(err, pipeline.ErrCeiling) {
+		stop = err
+	}
+	if stop != nil {
 		for _, i := range open {
-			answers[i] = pipeline.Answer{Stop: err}
+			answers[i] = pipeline.Answer{Stop: stop}
 		}
 		return answers
 	}

@@ -85,6 +85,62 @@ func TestPurse(t *testing.T) {
 		b.kind(b.one(1, "q"), pipeline.Busy, true)
 		b.sent(0)
 	}, ceiling(1.5))
+	in(t, "what others give back soon is waited for, and no longer than a call may wait", func(b *bench) {
+		other := pipeline.Reservation{Task: "work#00009", Generation: 1, Stage: 1, Amount: b.dearest()}
+		_, err := b.store.Reserve(b.ctx, theJob, other)
+		b.must(err)
+		began := time.Now()
+		b.kind(b.one(1, "q"), pipeline.Busy, true)
+		if waited, limit := time.Since(began), b.cfg.Policy.RetryWait; waited < limit || waited > limit+b.cfg.Policy.TryBackoff {
+			b.Errorf("waited %s, want %s", waited, limit)
+		}
+		go func() {
+			time.Sleep(3 * time.Second) // of the bubble's clock
+			other.Amount = 0
+			_, err := b.store.Settle(b.ctx, theJob, other)
+			b.must(err)
+		}()
+		began = time.Now()
+		b.text(b.one(2, "q"), `{"score": 1}`)
+		if waited := time.Since(began); waited < 3*time.Second || waited > 5*time.Second {
+			b.Errorf("waited %s, want until the other settled", waited)
+		}
+	}, ceiling(1.5))
+	in(t, "a stop ends the wait for money", func(b *bench) {
+		_, err := b.store.Reserve(b.ctx, theJob, pipeline.Reservation{Task: "work#00009", Generation: 1, Stage: 1, Amount: b.dearest()})
+		b.must(err)
+		a := newAttempt(1)
+		go func() {
+			time.Sleep(1500 * time.Millisecond) // of the bubble's clock
+			a.halt(pipeline.ErrCancelled)
+		}()
+		began := time.Now()
+		if answer := b.askAs(a, "q")[0]; !errors.Is(answer.Stop, pipeline.ErrCancelled) || time.Since(began) > 2*time.Second {
+			b.Errorf("got %+v after %s, want the stop at once", answer, time.Since(began))
+		}
+		b.sent(0)
+	}, ceiling(1.5))
+	in(t, "two attempts whose last stages have what the other needs both go on", func(b *bench) {
+		first, second := newAttempt(1), newAttempt(2)
+		for n, a := range []*attempt{first, second} {
+			b.Ask(b.ctx, a, []pipeline.Question{question(fmt.Sprintf("q%d", n))})
+			a.claim.Accepted = 1
+		}
+		began := time.Now()
+		var group pipeline.Group
+		for n, a := range []*attempt{first, second} {
+			group.Go(func() {
+				for _, answer := range b.Ask(b.ctx, a, []pipeline.Question{question(fmt.Sprintf("r%d", n)), question(fmt.Sprintf("s%d", n))}) {
+					b.text(answer, `{"score": 1}`)
+				}
+				b.Done(b.ctx, a)
+			})
+		}
+		group.Wait()
+		if waited := time.Since(began); waited > 5*time.Second {
+			b.Errorf("waited %s for each other", waited)
+		}
+	}, ceiling(2.98))
 	in(t, "retries are paid from what came back, then from another part; the ceiling stops them", func(b *bench) {
 		a := newAttempt(1)
 		answer := b.askAs(a, "q")[0]

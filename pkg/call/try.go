@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"holdfast/pkg/pipeline"
@@ -78,9 +79,10 @@ func (t *asking) try(ctx context.Context) result {
 	}
 	t.n++
 	try, sent := t.send(ctx)
+	defer t.came()()
 	t.c.meter.count(t.request, try.Usage.Input)
 	slot.refund(ctx, try.Usage.Input+try.Usage.Output)
-	if try.Failure.Kind.Free() {
+	if try.Free() {
 		t.a.Unsent()
 	}
 	if try.Unsure {
@@ -98,7 +100,8 @@ type sent struct {
 	response pipeline.Response
 	failure  pipeline.Failure
 	usage    pipeline.Usage
-	after    time.Duration // what the provider asked for
+	cost     pipeline.Money // of a handler's try
+	after    time.Duration  // what the provider asked for
 }
 
 // send is one Complete under the call's time. The try says what came of it as far as the transport goes.
@@ -106,19 +109,22 @@ func (t *asking) send(ctx context.Context) (pipeline.Try, sent) {
 	clock := t.c.cfg.Clock
 	try := pipeline.Try{Call: t.q.Call.ID, Number: t.n, At: clock.Now(), Reask: t.reasks > 0}
 	began := clock.Mono()
-	timed, cancel := clock.WithTimeout(ctx, t.c.cfg.Policy.CallTimeout, errCallTimeout)
+	limit := t.limit()
+	timed, cancel := clock.WithTimeout(ctx, limit, errCallTimeout)
 	defer cancel()
-	response, err := complete(timed, t.c.cfg.Model, t.request)
-	s := sent{response: response, usage: response.Usage}
+	response, err := complete(timed, t.c.cfg.Model, t.sending())
+	s := sent{response: response, usage: response.Usage, cost: response.Cost}
 	if err != nil {
-		s = failureOf(timed, err, t.c.cfg.Policy)
+		s = t.overtime(failureOf(timed, err, limit, t.c.cfg.Policy))
 	}
 	try.Millis = (clock.Mono() - began).Milliseconds()
 	try.RequestID, try.Usage, try.Failure = response.RequestID, s.usage, s.failure
-	try.Cost = t.c.info.Price.Of(try.Usage.Input, try.Usage.Output)
+	try.Cost, try.Ran = t.c.info.Price.Of(try.Usage.Input, try.Usage.Output)+s.cost, t.ran(s.failure)
 	switch s.failure.Kind {
-	case pipeline.Ambiguous, pipeline.Cancelled, pipeline.Shutdown, pipeline.Broken:
+	case pipeline.Ambiguous, pipeline.Cancelled, pipeline.Shutdown, pipeline.TimedOut:
 		try.Unsure = true
+	case pipeline.Broken:
+		try.Unsure = !t.c.info.Handler // what a handler's try cost was told
 	}
 	return try, s
 }
@@ -152,14 +158,14 @@ func broken(what string, p any) pipeline.Failure {
 }
 
 // failureOf is the failure behind a Complete that returned an error.
-func failureOf(ctx context.Context, err error, p pipeline.Policy) sent {
+func failureOf(ctx context.Context, err error, limit time.Duration, p pipeline.Policy) sent {
 	var failed *pipeline.ModelError
 	cause := context.Cause(ctx)
 	switch {
 	case errors.As(err, &failed):
-		return sent{failure: failed.Failure, usage: failed.Usage, after: min(max(0, failed.RetryAfter), p.JobDeadline)}
+		return sent{failure: failed.Failure, usage: failed.Usage, cost: failed.Cost, after: min(max(0, failed.RetryAfter), p.JobDeadline)}
 	case errors.Is(cause, errCallTimeout):
-		return sent{failure: pipeline.Fail(pipeline.Ambiguous, "no answer within %v", p.CallTimeout)}
+		return sent{failure: pipeline.Fail(pipeline.Ambiguous, "no answer within %v", limit)}
 	case errors.Is(cause, pipeline.ErrCancelled):
 		return sent{failure: pipeline.Fail(pipeline.Cancelled, "aborted: the job was cancelled")}
 	case cause != nil:
@@ -210,6 +216,8 @@ func (t *asking) failed(ctx context.Context, s sent) result {
 		return stop(pipeline.ErrCancelled)
 	case f.Kind == pipeline.Shutdown:
 		return stop(stopCause(ctx))
+	case f.Kind == pipeline.TooLong && t.shrink():
+		return result{}
 	case f.Kind == pipeline.Throttled:
 		t.c.door.throttled(ctx, after)
 	case f.Kind == pipeline.Quota, f.Kind == pipeline.Rejected:
@@ -223,7 +231,7 @@ func (t *asking) failed(ctx context.Context, s sent) result {
 		}
 	}
 	answer := pipeline.Answer{Failure: f, Wait: after, Defers: f.Kind.Deferred()}
-	if f.Kind == pipeline.Unavailable {
+	if f.Kind == pipeline.Unavailable && !t.c.info.Handler {
 		wait := t.c.door.strike(ctx, t.a.Claim().Ref, f, after)
 		answer.Defers, answer.Wait = wait > 0, max(wait, after)
 	}
@@ -232,12 +240,31 @@ func (t *asking) failed(ctx context.Context, s sent) result {
 
 // truncated asks once more with more room, never the same request again.
 func (t *asking) truncated(f pipeline.Failure) result {
-	room := min(pipeline.Escalation*t.q.Request.MaxTokens, t.c.info.MaxOutput)
+	room := min(pipeline.Escalation*t.q.Request.MaxTokens, t.c.info.MaxOutput, t.room())
 	if t.grown || room <= t.request.MaxTokens || t.n >= t.c.cfg.Policy.MaxTries {
 		return finished(pipeline.Answer{Failure: f})
 	}
 	t.grown, t.request.MaxTokens = true, room
 	return result{}
+}
+
+// room is how many tokens the model's context has beside the request.
+func (t *asking) room() int {
+	if t.c.info.ContextTokens <= 0 {
+		return math.MaxInt
+	}
+	return t.c.info.ContextTokens - t.request.InputTokens()
+}
+
+// shrink makes the request fit the model's context: the input fits, and all of max_tokens beside it does not. A request
+// that is no smaller is never sent again, nor is one whose input alone is too long.
+func (t *asking) shrink() bool {
+	room := t.room()
+	if room < 1 || room >= t.request.MaxTokens || t.n >= t.c.cfg.Policy.MaxTries {
+		return false
+	}
+	t.request.MaxTokens = room
+	return true
 }
 
 // malformed asks again and says what was wrong. The request is made from the first one, so it never grows twice.
@@ -305,6 +332,14 @@ func (t *asking) unlessStopped(ctx context.Context, wait func(ctx context.Contex
 		return stopped
 	}
 	return err
+}
+
+// came gives the slot to the next call while what came back is checked and stored, until done. When as much waits for
+// that as may be in flight, the slot is kept: a slow store slows the asking down.
+func (t *asking) came() (done func()) {
+	t.c.unsaved <- struct{}{}
+	t.unseat()
+	return func() { <-t.c.unsaved }
 }
 
 func (t *asking) unseat() {

@@ -125,7 +125,7 @@ func TestTries(t *testing.T) {
 	}, script(reaction{text: "panic"}))
 }
 
-func TestRetryAfter(t *testing.T) {
+func TestCaseM01RetryAfter(t *testing.T) {
 	in(t, "is never undercut, and wake-ups spread over a fifth of it", func(b *bench) {
 		jitter := 0.0
 		b.cfg.Jitter = nil

@@ -5,6 +5,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,8 @@ type grammar struct {
 	Why     whyCmd     `cmd:"" help:"Tell every attempt and every try of a task, or what is missing from a job and why."`
 	Letters lettersCmd `cmd:"" name:"dead-letters" help:"List the dead letters and what each means."`
 	Admin   adminCmd   `cmd:"" help:"Make or remove what a deployment on AWS or LocalStack keeps its state in; carry jobs between backends."`
+	Guard   guardCmd   `cmd:"" hidden:"" help:"Kill what commands of a worker left running when it died. Workers start it."`
+	Version versionCmd `cmd:"" help:"Say which build this is."`
 	Reap    reapCmd    `cmd:"" help:"Sweep once: move on what stalled. Workers do this themselves every second."`
 }
 
@@ -67,6 +70,7 @@ type app struct {
 	drain    context.Context // done at the first: finish what is in flight
 	clock    pipeline.RealClock
 	policy   pipeline.Policy
+	program  Program
 }
 
 // codeError ends the program with a code; an empty text prints nothing more.
@@ -82,11 +86,12 @@ func usage(format string, args ...any) error {
 }
 
 // Main runs the command line and returns the exit code.
-func Main(args []string, out, errOut io.Writer) int {
+func (p Program) Main(args []string, out, errOut io.Writer) int {
+	p.Name = cmp.Or(p.Name, "holdfast")
+	p.Description = cmp.Or(p.Description, "Holdfast fans one document out over thousands of LLM calls and loses none of them.")
 	var g grammar
 	exited := -1
-	parser, err := kong.New(&g, kong.Name("holdfast"), kong.Writers(out, errOut),
-		kong.Description("Holdfast fans one document out over thousands of LLM calls and loses none of them."),
+	parser, err := kong.New(&g, kong.Name(p.Name), kong.Writers(out, errOut), kong.Description(p.Description), kong.Vars{"pipeline": shippedPipeline},
 		kong.Exit(func(code int) { exited = code }), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
 		fmt.Fprintln(errOut, "holdfast:", err)
@@ -97,10 +102,10 @@ func Main(args []string, out, errOut io.Writer) int {
 		return exited // --help printed it
 	}
 	if err != nil {
-		fmt.Fprintf(errOut, "holdfast: %v\nRun \"holdfast --help\" to see the commands.\n", err)
+		fmt.Fprintf(errOut, "%s: %v\nRun \"%s --help\" to see the commands.\n", p.Name, err, p.Name)
 		return exitUsage
 	}
-	a := &app{grammar: &g, out: out, err: errOut, clock: pipeline.NewRealClock()}
+	a := &app{grammar: &g, out: out, err: errOut, clock: pipeline.NewRealClock(), program: p}
 	defer a.signals()()
 	if a.policy, err = a.loadPolicy(); err == nil {
 		err = parsed.Run(a)

@@ -37,9 +37,8 @@ func TestBadDocuments(t *testing.T) {
 	}{
 		"empty":          {"", exitFailed, []string{"contract.txt", "the file is empty", "check that it is the right file"}},
 		"white space":    {" \n\t\r\n ", exitFailed, []string{"nothing but white space"}},
-		"binary":         {"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00>\x00\x01", exitFailed, []string{"binary data", "save the document as plain text"}},
-		"PDF":            {"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", exitFailed, []string{"PDF is not read", "save it as plain text"}},
-		"50 MB":          {big, exitFailed, []string{"too large: it has 49 MB, the limit is 32 MB", "split it"}},
+		"binary":         {"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00>\x00\x01", exitFailed, []string{"binary data", "DOCX, PDF and plain text"}},
+		"50 MB":          {big, exitFailed, []string{"too large: it has 49 MB of text, the limit is 32 MB", "split it"}},
 		"UTF-32":         {"\xff\xfe\x00\x00h\x00\x00\x00i\x00\x00\x00", exitFailed, []string{"UTF-32", "save it as plain text in UTF-8"}},
 		"damaged UTF-8":  {strings.Repeat("é", 50) + "\n\xff\x81 oops\n" + strings.Repeat("é", 50), exitFailed, []string{"line 2", "damaged"}},
 		"lost character": {"The party\nshall \uFFFD pay\n", exitFailed, []string{"U+FFFD", "line 2"}},

@@ -139,7 +139,8 @@ func (o outcome) headline() string {
 	if c.Cells == 0 {
 		return fmt.Sprintf("Job %s is %s.", o.Job, o.Status)
 	}
-	line := fmt.Sprintf("%s of %s cells answered", thousands(c.Answered), thousands(c.Cells))
+	_, parts := itemNoun(o.model)
+	line := fmt.Sprintf("%s of %s %s answered", thousands(c.Answered), thousands(c.Cells), parts)
 	if c.Gated > 0 {
 		line += fmt.Sprintf(", %s not needed", thousands(c.Gated))
 	}
@@ -148,6 +149,9 @@ func (o outcome) headline() string {
 	}
 	if o.Stood {
 		return line + fmt.Sprintf("; job %s had ended before: 0 calls.", o.Job)
+	}
+	if o.model.Handler && o.Killed > 0 {
+		line += "; " + count(o.Killed, "worker killed", "workers killed")
 	}
 	if o.Witness {
 		line += "; " + count(o.Killed, "worker killed", "workers killed")
@@ -160,6 +164,10 @@ func (o outcome) headline() string {
 func (o outcome) spending() string {
 	line := fmt.Sprintf("%s asked, %s answered by stored replies; %s",
 		count(o.Asked, "call", "calls"), count(o.Counts.Answered-o.Asked, "cell", "cells"), count(o.Spend.Tries, "try", "tries"))
+	if o.model.Handler {
+		line = fmt.Sprintf("%s answered now, %s by stored answers; %s",
+			count(o.Asked, "item", "items"), thousands(o.Counts.Answered-o.Asked), count(o.Spend.Tries, "try", "tries"))
+	}
 	if o.Spend.Unnamed > 0 {
 		line += fmt.Sprintf(" (%s of workers that died, counted as sent)", thousands(o.Spend.Unnamed))
 	}

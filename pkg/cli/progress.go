@@ -135,6 +135,9 @@ func (t *tally) over(p *progress) {
 // progressLines are the progress in lines of at most width columns, if that is at all possible.
 func progressLines(p progress, model pipeline.ModelInfo, since time.Duration, width int) []string {
 	cells := fmt.Sprintf(" %s of %s cells, %d of %d chunks, %s, %.0fs", thousands(p.Done), thousands(p.Cells), p.Ended, p.Chunks, p.Job.Status, since.Seconds())
+	if model.Handler {
+		cells = fmt.Sprintf(" %s of %s items done, %s ended, %s, %.0fs", thousands(p.Done), thousands(p.Cells), thousands(p.Ended), p.Job.Status, since.Seconds())
+	}
 	lines := []string{
 		bar(p.Done, p.Cells, width-len(cells)) + cells,
 		fmt.Sprintf("%s%s", count(p.Tries, "try", "tries"), kinds(p.Failures)),
@@ -157,7 +160,7 @@ func died(deaths int) string {
 
 // spendNote is money at a model's price, and whether any is really spent.
 func spendNote(cost pipeline.Money, m pipeline.ModelInfo) string {
-	if m.Free {
+	if m.Free && !m.Handler {
 		return fmt.Sprintf("%s at %s's price (offline: $0)", cost, m.PricedAs)
 	}
 	return cost.String()

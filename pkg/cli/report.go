@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +17,9 @@ import (
 
 type reportCmd struct {
 	jobArg
-	Out  string `help:"Folder for report.html, report.md and findings.json." default:"holdfast-out" placeholder:"DIR"`
-	JSON bool   `name:"json" help:"Print findings.json to standard output instead."`
+	Out     string `help:"Folder for report.html, report.md, findings.json and answers.jsonl." default:"holdfast-out" placeholder:"DIR"`
+	JSON    bool   `name:"json" help:"Print findings.json to standard output instead."`
+	Answers bool   `help:"Print answers.jsonl to standard output instead: one line for each answer that is no finding."`
 }
 
 // Run writes the report again.
@@ -31,10 +32,13 @@ func (c *reportCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
+		if c.JSON || c.Answers {
 			data, err := reportData(a.ctx, s, o.Result)
 			if err != nil {
 				return err
+			}
+			if c.Answers {
+				return report.JSONLines(a.out, data)
 			}
 			return report.JSON(a.out, data)
 		}
@@ -46,7 +50,7 @@ func (c *reportCmd) Run(a *app) error {
 	})
 }
 
-// writeReport writes the three files into dir, each whole or not at all, and returns their names.
+// writeReport writes the files into dir, each whole or not at all, and returns their names.
 func writeReport(ctx context.Context, s *wiring.System, r pipeline.Result, dir string) ([]string, error) {
 	data, err := reportData(ctx, s, r)
 	if err != nil {
@@ -59,13 +63,9 @@ func writeReport(ctx context.Context, s *wiring.System, r pipeline.Result, dir s
 	for _, file := range []struct {
 		name  string
 		write func(io.Writer, report.Data) error
-	}{{"report.html", report.HTML}, {"findings.json", report.JSON}, {"report.md", report.Markdown}} {
-		var body bytes.Buffer
-		if err := file.write(&body, data); err != nil {
-			return names, fmt.Errorf("make %s: %w", file.name, err)
-		}
+	}{{"report.html", report.HTML}, {"findings.json", report.JSON}, {"answers.jsonl", report.JSONLines}, {"report.md", report.Markdown}} {
 		path := filepath.Join(dir, file.name)
-		if err := replaceFile(path, body.Bytes()); err != nil {
+		if err := replaceFile(path, func(w io.Writer) error { return file.write(w, data) }); err != nil {
 			return names, fmt.Errorf("write %s: %w", path, err)
 		}
 		names = append(names, path)
@@ -91,14 +91,15 @@ func writable(dir string) error {
 }
 
 // replaceFile writes beside the file and then takes its place.
-func replaceFile(path string, body []byte) error {
+func replaceFile(path string, write func(io.Writer) error) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(temp.Name()) // gone already when all went well
-	_, err = temp.Write(body)
-	if err = errors.Join(err, temp.Chmod(0o644), temp.Close()); err != nil {
+	w := bufio.NewWriter(temp)
+	err = write(w)
+	if err = errors.Join(err, w.Flush(), temp.Chmod(0o644), temp.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temp.Name(), path)
@@ -126,12 +127,16 @@ func reportData(ctx context.Context, s *wiring.System, r pipeline.Result) (repor
 	if err != nil {
 		return data, err
 	}
+	byID := map[pipeline.TaskID]pipeline.Task{}
 	for _, row := range rows {
+		byID[row.ID] = row
 		history, err := pipeline.ReadHistory(ctx, s.Backend.Store, row.Ref)
 		if err != nil {
 			return data, err
 		}
 		data.Journals = append(data.Journals, history.Journals...)
 	}
-	return data, nil
+	data.Answers = answers{s, r, data.Definition, data.Text, byID}.all(ctx)
+	data.Before, err = before(ctx, s, r, byID)
+	return data, err
 }

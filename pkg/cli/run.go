@@ -23,35 +23,43 @@ const lookEvery = 200 * time.Millisecond
 
 // documentFlags are what run and submit share.
 type documentFlags struct {
-	File     string `arg:"" help:"The document: a text file (UTF-8, UTF-16 or Windows-1252)."`
-	Pipeline string `help:"Pipeline to follow: a shipped one, or a YAML file of your own." default:"contract-review" placeholder:"NAME|FILE"`
+	File     string `arg:"" help:"The document: DOCX, PDF or plain text (UTF-8, UTF-16 or Windows-1252)."`
+	Pipeline string `help:"Pipeline to follow: a shipped one, or a YAML file of your own." default:"${pipeline}" placeholder:"NAME|FILE"`
 	Profile  string `help:"Profile of the pipeline; without it, its first." placeholder:"NAME"`
 	MaxCost  string `name:"max-cost" help:"Ceiling below the worst case, in dollars, e.g. 2.50." placeholder:"USD"`
 	Fresh    bool   `help:"Begin a new run and use no stored replies."`
+	itemFlags
 }
+
+// shippedPipeline is the one that is followed unless another is named.
+const shippedPipeline = "contract-review"
 
 type runCmd struct {
 	documentFlags
 	modelFlags
-	Concurrency int    `help:"Calls in flight at once, over all workers." default:"64"`
+	Concurrency int    `help:"Calls, or commands, in flight at once, over all workers; 0 = 64, and for commands one for each processor." default:"0"`
 	Workers     int    `help:"Worker processes. A dead one is replaced, and its claims are expired at once." default:"1"`
 	Out         string `help:"Folder for report.html, report.md and findings.json." default:"holdfast-out" placeholder:"DIR"`
 	JSON        bool   `name:"json" help:"Print one JSON object at the end, and progress on standard error."`
+	Yes         bool   `help:"Start without asking, however much the worst case is."`
 	Kill        int    `help:"Kill so many workers with SIGKILL on the way, to see what that costs." default:"0"`
 }
 
 // submission reads the document and the definition.
-func (f documentFlags) submission(model pipeline.ModelInfo) (submit.Submission, error) {
+func (f documentFlags) submission(a *app, model pipeline.ModelInfo) (submit.Submission, error) {
 	source, err := readDocument(f.File)
 	if err != nil {
 		return submit.Submission{}, err
 	}
-	if _, err := ingest.Text(filepath.Base(f.File), source); err != nil {
-		return submit.Submission{}, codeError{exitFailed, err.Error()}
+	if err := a.readable(f.File, source); err != nil {
+		return submit.Submission{}, err
 	}
-	definition, err := pipelines.Open(f.Pipeline, f.Profile)
+	definition, err := f.follow(a.program)
 	if err != nil {
-		return submit.Submission{}, codeError{exitUsage, err.Error()}
+		return submit.Submission{}, err
+	}
+	if err := fits(definition, model); err != nil {
+		return submit.Submission{}, err
 	}
 	ceiling, err := parseMoney(f.MaxCost)
 	if err != nil {
@@ -60,6 +68,18 @@ func (f documentFlags) submission(model pipeline.ModelInfo) (submit.Submission, 
 	return submit.Submission{
 		Name: filepath.Base(f.File), Source: source, Definition: definition, Model: model, MaxCost: ceiling, Hold: true, Fresh: f.Fresh,
 	}, nil
+}
+
+// follow is the definition of the job.
+func (f documentFlags) follow(p Program) (pipeline.Definition, error) {
+	if f.set() {
+		return f.itemFlags.definition(p)
+	}
+	d, err := pipelines.Open(f.Pipeline, f.Profile)
+	if err != nil {
+		return d, codeError{exitUsage, err.Error()}
+	}
+	return d, nil
 }
 
 // readDocument reads the whole file.
@@ -82,14 +102,18 @@ func readDocument(path string) ([]byte, error) {
 
 // Run takes a document from beginning to end.
 func (c *runCmd) Run(a *app) error {
+	c.Concurrency = c.atOnce(c.Concurrency)
 	if c.Workers < 1 || c.Concurrency < c.Workers {
 		return usage("--workers (%d) must be at least 1 and at most --concurrency (%d)", c.Workers, c.Concurrency)
+	}
+	if err := c.check(c.Pipeline, c.Profile, c.modelFlags); err != nil {
+		return err
 	}
 	model, err := c.model("cli", a.clock, nil)
 	if err != nil {
 		return err
 	}
-	sub, err := c.submission(model.Info())
+	sub, err := c.submission(a, model.Info())
 	if err != nil {
 		return err
 	}
@@ -107,7 +131,7 @@ func (c *runCmd) Run(a *app) error {
 	}
 	r := &run{cmd: c, a: a, s: s, job: job, stood: stood, began: time.Now()}
 	r.screen = newScreen(a, c.JSON)
-	return r.finish(r.work(model.Info()))
+	return r.finish(r.work(worksOn(sub.Definition, model.Info())))
 }
 
 // run is one run of a job, from its submission to its report.
@@ -129,14 +153,14 @@ type run struct {
 var errInterrupted = errors.New("interrupted")
 
 // work sees the job to its end.
-func (r *run) work(model pipeline.ModelInfo) error {
+func (r *run) work(by string) error {
 	if r.job.Status.Ended() {
 		return nil
 	}
 	if r.job.Status == pipeline.JobPaused {
 		return codeError{exitFailed, fmt.Sprintf("job %s is paused; let it go on with: holdfast resume %s, then run the same again", r.job.ID, r.job.ID)}
 	}
-	r.screen.say("%s", r.opening(model))
+	r.screen.say("%s", r.opening(by))
 	if err := r.startWorkers(); err != nil {
 		return err
 	}
@@ -147,12 +171,12 @@ func (r *run) work(model pipeline.ModelInfo) error {
 	return r.follow()
 }
 
-func (r *run) opening(model pipeline.ModelInfo) string {
+func (r *run) opening(by string) string {
 	was := "submitted as"
 	if r.stood {
 		was = "goes on as"
 	}
-	return fmt.Sprintf("%s %s job %s: pipeline %s, model %s, %s.", r.job.Name, was, r.job.ID, r.job.Pipeline, model.Name, count(r.cmd.Workers, "worker process", "worker processes"))
+	return fmt.Sprintf("%s %s job %s: pipeline %s, %s, %s.", r.job.Name, was, r.job.ID, r.job.Pipeline, by, count(r.cmd.Workers, "worker process", "worker processes"))
 }
 
 func (r *run) startWorkers() error {
@@ -170,7 +194,12 @@ func (r *run) startWorkers() error {
 	flags.Ledger, r.ledger = ledger, ledger
 	calls := max(1, r.cmd.Concurrency/r.cmd.Workers)
 	args := append(r.a.globalArgs(), "worker", "--supervised", "--concurrency", fmt.Sprint(calls))
-	if r.cmd.Workers > 1 {
+	if r.cmd.Exec != "" {
+		args = append(args, "--allow-exec")
+	}
+	if r.cmd.set() {
+		args = append(args, "--claims", fmt.Sprint(calls)) // each has one try in flight at most
+	} else if r.cmd.Workers > 1 {
 		args = append(args, "--claims", fmt.Sprint(max(2, calls/2))) // no worker takes the chunks that the next one has the time for
 	}
 	r.tally.job = r.job.ID
@@ -211,6 +240,7 @@ func (r *run) planned() error {
 	if r.job.Status.Ended() {
 		return nil // it could not be split; finish says why
 	}
+	r.sayPlanning()
 	plan, err := r.s.Submitter.Plan(r.a.drain, r.job.ID)
 	if r.a.drain.Err() != nil {
 		return errInterrupted
@@ -223,7 +253,12 @@ func (r *run) planned() error {
 		return r.goesOn()
 	}
 	r.screen.lines(indented("  ", submit.Lines(plan)...)...)
-	r.job, err = r.s.Submitter.Start(r.a.ctx, r.job.ID)
+	if err := r.agreed(os.Stdin); err != nil {
+		return err
+	}
+	if r.job, err = r.s.Submitter.Start(r.a.drain, r.job.ID); r.a.drain.Err() != nil {
+		return errInterrupted
+	}
 	return err
 }
 
@@ -284,6 +319,10 @@ func (r *run) follow() error {
 func (r *run) finish(err error) error {
 	r.screen.clear()
 	ctx := context.WithoutCancel(r.a.ctx)
+	if errors.Is(err, errDeclined) {
+		r.screen.say("Not started; nothing is spent. Start it with: holdfast resume %s, or run the same with --yes, or with a lower --max-cost and --fresh", r.job.ID)
+		return codeError{code: exitInterrupted}
+	}
 	if errors.Is(err, errInterrupted) {
 		r.screen.say("\nStopped: claims are released, every answer is kept. Go on with the same command; see it with: holdfast status %s", r.job.ID)
 		return codeError{code: exitInterrupted}

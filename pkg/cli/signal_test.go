@@ -116,7 +116,7 @@ func stopped(d *desk, cmd *exec.Cmd) {
 	}
 }
 
-func TestFrozenWorkerComesBackTooLate(t *testing.T) {
+func TestCaseD03FrozenWorkerComesBackTooLate(t *testing.T) {
 	d := newDesk(t, swiftPolicy)
 	_, out, _ := d.holdfast("submit", d.doc("contract.txt", contract(0, 9000)), "--profile", "compact", "--start")
 	job := pipeline.JobID(strings.TrimSpace(out))

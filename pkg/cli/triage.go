@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -44,9 +45,7 @@ func (c *whyCmd) Run(a *app) error {
 			return err
 		}
 		if c.JSON {
-			enc := json.NewEncoder(a.out)
-			enc.SetIndent("", "  ")
-			return enc.Encode(story)
+			return a.printJSON(story)
 		}
 		_, err = fmt.Fprintln(a.out, strings.TrimRight(story.Text(), "\n"))
 		return err
@@ -122,30 +121,58 @@ type lettersCmd struct {
 	JSON bool `name:"json" help:"Print a JSON array."`
 }
 
-// Run lists the dead letters.
+// Run lists the tasks that have dead letters, those of this tenant.
 func (c *lettersCmd) Run(a *app) error {
 	s, done, err := a.existing()
 	if err != nil {
 		return err
 	}
 	defer done()
-	letters, err := s.Triage.DeadLetters(a.ctx)
+	all, err := s.Triage.DeadLetters(a.ctx)
 	if err != nil {
 		return err
 	}
+	letters := slices.DeleteFunc(all, func(l triage.Letter) bool { return l.Row != nil && l.Row.Tenant != a.Tenant })
 	if c.JSON {
-		enc := json.NewEncoder(a.out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(letters)
+		return a.printJSON(append([]triage.Letter{}, letters...))
 	}
 	if len(letters) == 0 {
 		fmt.Fprintln(a.out, "no dead letters")
 		return nil
 	}
 	table := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(table, "QUEUE\tJOB\tTASK\tREASON\tMEANING\tEXPIRES")
+	fmt.Fprintln(table, "QUEUE\tJOB\tTASK\tLETTERS\tSTALE\tMEANING\tEXPIRES")
+	sum, stale := 0, 0
 	for _, l := range letters {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", l.Queue, l.Job, l.Task, l.Reason.Kind, l.Meaning, l.Expires.Time().Format("2006-01-02 15:04"))
+		sum += l.Letters
+		mark := "-"
+		if l.Stale {
+			stale++
+			mark = "stale"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.Queue, l.Job, orDash(string(l.Task)), l.Letters, mark, l.Meaning, l.Expires.Time().Format("2006-01-02 15:04"))
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "%s in %s; %s stale: the task goes on or has ended otherwise since.\n",
+		count(sum, "dead letter", "dead letters"), count(len(letters), "line", "lines"), thousands(stale))
+	if stale < len(letters) {
+		fmt.Fprintln(a.out, "Every attempt and its reason: holdfast why JOB CHUNK; give attempts back with: holdfast redrive JOB")
+	}
+	return nil
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// printJSON prints one value for programs.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -32,10 +33,18 @@ type workerCmd struct {
 	Grace       time.Duration `help:"How long calls in flight may finish after Ctrl-C or SIGTERM." default:"20s"`
 	Supervised  bool          `hidden:"" help:"Print events as JSON lines, and drain when standard input ends."`
 	Idle        bool          `help:"Stop when no job is open any more."`
+	AllowExec   bool          `name:"allow-exec" help:"Run the commands of jobs that were submitted with --exec. Whoever may submit to this store chooses them."`
 }
+
+// gcPercent is how much a worker's heap may grow between two collections, unless GOGC says otherwise: several workers
+// share a machine, and each keeps little of what it allocates.
+const gcPercent = 50
 
 // Run works until it is stopped.
 func (c *workerCmd) Run(a *app) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	name := os.Getenv(workerName)
 	if name == "" {
 		name = newWorkerName()
@@ -44,6 +53,11 @@ func (c *workerCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	exec, unguard, err := guarded(c.AllowExec)
+	if err != nil {
+		return err
+	}
+	defer unguard()
 	drain, stop := context.WithCancelCause(a.drain)
 	defer stop(nil)
 	b, err := a.backend(name, stop) // nothing can be kept any more: ask nothing more
@@ -58,7 +72,8 @@ func (c *workerCmd) Run(a *app) error {
 	events := newEventWriter(a.out, c.Supervised)
 	s := wiring.New(b, wiring.Config{
 		Tenant: a.Tenant, Worker: name, Policy: a.policy, Clock: a.clock, Log: log.With("worker", name), Model: model,
-		InFlight: c.Concurrency, Claims: c.Claims, Poll: time.Second, Grace: c.Grace, Kill: suicide, Observe: events.write,
+		InFlight: c.Concurrency, Claims: c.Claims, Poll: time.Second, Grace: c.Grace, Kill: suicide, Observe: events.write, Cache: readerCache(),
+		Functions: a.program.functions(exec), Handlers: a.program.Handlers,
 		Stuck: func(ref pipeline.Ref) {
 			log.Error("a handler ignores that its work was dropped; this process ends", "task", ref.String())
 			suicide()

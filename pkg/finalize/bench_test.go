@@ -163,14 +163,14 @@ func (b *bench) result() pipeline.Result {
 }
 
 // feed is the last that the feed says of each finding.
-func (b *bench) feed() map[string]pipeline.FindingState {
+func (b *bench) feed() map[string]pipeline.Finding {
 	b.Helper()
 	groups, err := b.store.Findings(b.Context(), jobID, 0, 1000)
 	b.must(err)
-	last := map[string]pipeline.FindingState{}
+	last := map[string]pipeline.Finding{}
 	for _, g := range groups {
 		for _, f := range g.Findings {
-			last[f.ID] = f.State
+			last[f.ID] = f
 		}
 	}
 	return last

@@ -89,22 +89,11 @@ func notAsked(job pipeline.Job, row pipeline.Task, stage, call string, accepted 
 
 func count(cells []pipeline.Cell) pipeline.Counts {
 	c := pipeline.Counts{Cells: len(cells)}
+	c.Add(cells...)
 	asked := map[pipeline.ReplyKey]bool{}
 	for _, cell := range cells {
-		switch cell.State {
-		case pipeline.CellAnswered:
-			c.Answered++
-			if cell.Reused {
-				c.Reused++
-			} else if cell.Key != "" {
-				asked[cell.Key] = true
-			}
-		case pipeline.CellFailed:
-			c.Failed++
-		case pipeline.CellGated:
-			c.Gated++
-		default:
-			c.NotAsked++
+		if cell.State == pipeline.CellAnswered && !cell.Reused && cell.Key != "" {
+			asked[cell.Key] = true
 		}
 	}
 	c.Asked = len(asked)
@@ -157,8 +146,11 @@ func missingReason(r pipeline.Result) pipeline.Failure {
 			worst = cell.Failure
 		}
 	}
-	f := pipeline.Fail(worst.Kind, "%s of %s cells are missing, %s of them: %s",
-		pipeline.Count(len(r.Missing)), pipeline.Count(r.Counts.Cells), pipeline.Count(kinds[worst.Kind]), worst.Cause)
+	of := ""
+	if n := kinds[worst.Kind]; n < len(r.Missing) {
+		of = fmt.Sprintf(", %s of them", pipeline.Count(n))
+	}
+	f := pipeline.Fail(worst.Kind, "%s of %s cells are missing%s: %s", pipeline.Count(len(r.Missing)), pipeline.Count(r.Counts.Cells), of, worst.Cause)
 	f.Code = worst.Code
 	return f
 }

@@ -42,8 +42,8 @@ func (f *Finalizer) readFeed(ctx context.Context, job pipeline.JobID) (map[strin
 
 // emit puts on the feed what a reader does not know yet: the findings that stay, as confirmed, and those that do not,
 // as withdrawn. What the feed says already is not said again, so a repeat after a crash adds little or nothing.
-func (f *Finalizer) emit(ctx context.Context, claim pipeline.Claim, round int, job pipeline.Job, stay []pipeline.Finding, feed map[string]pipeline.Finding) error {
-	news := newsOf(stay, feed)
+func (f *Finalizer) emit(ctx context.Context, claim pipeline.Claim, round int, job pipeline.Job, merged Merged, feed map[string]pipeline.Finding) error {
+	news := newsOf(merged, feed)
 	for part := round*maxGroups + 1; len(news) > 0; part++ {
 		n := fitting(news)
 		group := pipeline.FindingGroup{
@@ -58,10 +58,10 @@ func (f *Finalizer) emit(ctx context.Context, claim pipeline.Claim, round int, j
 	return nil
 }
 
-func newsOf(stay []pipeline.Finding, feed map[string]pipeline.Finding) []pipeline.Finding {
+func newsOf(merged Merged, feed map[string]pipeline.Finding) []pipeline.Finding {
 	stays := map[string]bool{}
 	var news []pipeline.Finding
-	for _, finding := range stay {
+	for _, finding := range merged.Stay {
 		stays[finding.ID] = true
 		if known, ok := feed[finding.ID]; !ok || !reflect.DeepEqual(known, finding) {
 			news = append(news, finding)
@@ -70,7 +70,7 @@ func newsOf(stay []pipeline.Finding, feed map[string]pipeline.Finding) []pipelin
 	var gone []pipeline.Finding
 	for id, finding := range feed {
 		if !stays[id] && finding.State != pipeline.Withdrawn {
-			finding.State = pipeline.Withdrawn
+			finding.State, finding.Why = pipeline.Withdrawn, merged.why(id)
 			gone = append(gone, finding)
 		}
 	}

@@ -97,23 +97,23 @@ func (f *Finalizer) decide(ctx context.Context, a pipeline.Attempt, job pipeline
 	if err := f.poison(ctx, state.Manifest); err != nil {
 		return "", err
 	}
-	result, feed, err := f.work(ctx, a, job, state)
+	result, merged, feed, err := f.work(ctx, a, job, state)
 	if err != nil {
 		return "", err
 	}
 	if err := a.Fence(ctx); err != nil {
 		return "", err
 	}
-	if err := f.emit(ctx, a.Claim(), round, job, result.Findings, feed); err != nil {
+	if err := f.emit(ctx, a.Claim(), round, job, merged, feed); err != nil {
 		return "", err
 	}
 	return result.Status, f.end(ctx, a.Claim(), job, result)
 }
 
 // work puts the result together. Nothing is written.
-func (f *Finalizer) work(ctx context.Context, a pipeline.Attempt, job pipeline.Job, state State) (pipeline.Result, map[string]pipeline.Finding, error) {
-	fail := func(err error) (pipeline.Result, map[string]pipeline.Finding, error) {
-		return pipeline.Result{}, nil, err
+func (f *Finalizer) work(ctx context.Context, a pipeline.Attempt, job pipeline.Job, state State) (pipeline.Result, Merged, map[string]pipeline.Finding, error) {
+	fail := func(err error) (pipeline.Result, Merged, map[string]pipeline.Finding, error) {
+		return pipeline.Result{}, Merged{}, nil, err
 	}
 	body, err := f.cfg.Blobs.Blob(ctx, job.Fingerprint)
 	if err != nil {
@@ -140,14 +140,15 @@ func (f *Finalizer) work(ctx context.Context, a pipeline.Attempt, job pipeline.J
 		return fail(err)
 	}
 	cells := enumerate(d, job, state, bodies)
+	merged := Merge(d, job, state.Manifest, bodies.all())
 	r := pipeline.Result{
 		Epoch: job.Epoch, Generation: a.Claim().Generation,
 		Manifest: state.Manifest, Counts: count(cells), Missing: missing(cells),
-		Findings: Merge(d, job, state.Manifest, bodies.all()),
-		Tasks:    tasks, Attempts: attempts, Spend: spend(attempts, cells), At: f.cfg.Clock.Now(),
+		Findings: merged.Stay, Withdrawn: merged.Withdrawn,
+		Tasks: tasks, Attempts: attempts, Spend: spend(attempts, cells), At: f.cfg.Clock.Now(),
 	}
 	r.Status, r.Reason = verdict(d, job, state, r)
-	return r, feed, nil
+	return r, merged, feed, nil
 }
 
 // end stores the result under its own key and names it in the write that ends the job.

@@ -8,34 +8,85 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
-// Merge is the findings that stay, of the bodies that were accepted: an answered call's stand for those of the calls
-// that it replaces; of several about one category in one place the gravest and surest stays and names the others; what
-// the whole document lacks is said once. Gravest first, those without a place in the text last.
-func Merge(d pipeline.Definition, job pipeline.Job, m pipeline.Manifest, bodies []pipeline.StageBody) []pipeline.Finding {
-	standing := replaced(d, bodies)
-	slices.SortStableFunc(standing, byWeight)
-	var kept []pipeline.Finding
-	for _, f := range standing {
-		if i := slices.IndexFunc(kept, func(k pipeline.Finding) bool { return same(k, f) }); i >= 0 {
-			kept[i] = contribute(kept[i], f)
+// Merged is what became of the findings of the accepted bodies. Each is in Stay, is a contributor of one there, or is in
+// Withdrawn: none is lost without a word.
+type Merged struct {
+	Stay      []pipeline.Finding
+	Withdrawn []pipeline.Finding // replaced, and by nothing about the same place: with the reason
+	into      map[string]string  // id of a contributing finding -> id of the one that stays
+}
+
+// standing is a finding that stays and all that were merged into it: what touches any of them is about the same.
+type standing struct {
+	pipeline.Finding
+	members []pipeline.Finding
+}
+
+// Merge sorts the findings of the bodies that were accepted: an answered call's stand for those of the calls that it
+// replaces; of several about one category in one place the gravest and surest stays and names the others, those that
+// were replaced too; what the whole document lacks is said once. Gravest first, those without a place in the text last.
+func Merge(d pipeline.Definition, job pipeline.Job, m pipeline.Manifest, bodies []pipeline.StageBody) Merged {
+	stand, gone := replaced(d, bodies)
+	out := Merged{into: map[string]string{}}
+	slices.SortStableFunc(stand, byWeight)
+	var kept []standing
+	for _, f := range stand {
+		if i := slices.IndexFunc(kept, func(k standing) bool { return same(k.Finding, f) }); i >= 0 {
+			kept[i].take(f)
+			out.into[f.ID] = kept[i].ID
 			continue
 		}
 		f.State = pipeline.Confirmed
-		kept = append(kept, f)
+		kept = append(kept, standing{f, []pipeline.Finding{f}})
 	}
-	kept = append(kept, absences(d, job, m, bodies, kept)...)
-	slices.SortStableFunc(kept, byPlace)
-	return kept
+	for _, f := range gone {
+		if i := slices.IndexFunc(kept, func(k standing) bool { return k.covers(f) }); i >= 0 {
+			kept[i].Finding = contribute(kept[i].Finding, f)
+			out.into[f.ID] = kept[i].ID
+			continue
+		}
+		f.State = pipeline.Withdrawn
+		out.Withdrawn = append(out.Withdrawn, f)
+	}
+	for _, k := range kept {
+		out.Stay = append(out.Stay, k.Finding)
+	}
+	out.Stay = append(out.Stay, absences(d, job, m, bodies, out.Stay)...)
+	slices.SortStableFunc(out.Stay, byPlace)
+	slices.SortStableFunc(out.Withdrawn, byPlace)
+	return out
 }
 
-// replaced is the findings of the calls that stand: a call that was answered stands for those it replaces, chunk by
-// chunk; one that failed replaces nothing.
-func replaced(d pipeline.Definition, bodies []pipeline.StageBody) []pipeline.Finding {
+func (s *standing) take(f pipeline.Finding) {
+	s.Finding = contribute(s.Finding, f)
+	s.members = append(s.members, f)
+}
+
+func (s *standing) covers(f pipeline.Finding) bool {
+	return slices.ContainsFunc(s.members, func(m pipeline.Finding) bool { return same(m, f) })
+}
+
+// why is the reason that a finding of the feed does not stay.
+func (m Merged) why(id string) string {
+	if into := m.into[id]; into != "" {
+		return "part of " + into
+	}
+	for _, f := range m.Withdrawn {
+		if f.ID == id {
+			return f.Why
+		}
+	}
+	return "no accepted stage reports it"
+}
+
+// replaced splits the findings by whether their call stands: a call that was answered stands for those it replaces,
+// chunk by chunk; one that failed replaces nothing. Those that are gone say what stands for them.
+func replaced(d pipeline.Definition, bodies []pipeline.StageBody) (stand, gone []pipeline.Finding) {
 	type asked struct {
 		chunk int
 		call  string
 	}
-	gone := map[asked]bool{}
+	by := map[asked]string{}
 	for _, body := range bodies {
 		for _, cell := range body.Cells {
 			if cell.State != pipeline.CellAnswered {
@@ -43,19 +94,22 @@ func replaced(d pipeline.Definition, bodies []pipeline.StageBody) []pipeline.Fin
 			}
 			call, _, _ := d.Find(cell.Call)
 			for _, id := range call.Replaces {
-				gone[asked{body.Chunk, id}] = true
+				by[asked{body.Chunk, id}] = cell.Call
 			}
 		}
 	}
-	var standing []pipeline.Finding
 	for _, body := range bodies {
 		for _, f := range body.Findings {
-			if !gone[asked{body.Chunk, f.Call}] {
-				standing = append(standing, f)
+			call := by[asked{body.Chunk, f.Call}]
+			if call == "" {
+				stand = append(stand, f)
+				continue
 			}
+			f.Why = call + " stands for " + f.Call + " and reports nothing there"
+			gone = append(gone, f)
 		}
 	}
-	return standing
+	return stand, gone
 }
 
 // same says that both findings are about one thing: the same category in overlapping places. Those without a place
@@ -116,7 +170,8 @@ func byPlace(a, b pipeline.Finding) int {
 }
 
 // absences is one finding for each category that the document has nothing of. It takes an answer from every chunk, none
-// of them as high as the category asks for, and no finding that shows the opposite.
+// of them as high as the category asks for, no finding that shows the opposite, and no call about it without an answer:
+// of what was not judged in full nothing is said to be missing.
 func absences(d pipeline.Definition, job pipeline.Job, m pipeline.Manifest, bodies []pipeline.StageBody, kept []pipeline.Finding) []pipeline.Finding {
 	var found []pipeline.Finding
 	for _, category := range d.Categories {
@@ -130,9 +185,33 @@ func absences(d pipeline.Definition, job pipeline.Job, m pipeline.Manifest, bodi
 		if len(chunks) != len(m.Chunks) || highest >= category.PresenceMin {
 			continue
 		}
+		if !whole(d, category.ID, len(m.Chunks), bodies) {
+			continue
+		}
 		found = append(found, absence(category, job, m, chunks, highest))
 	}
 	return found
+}
+
+// whole says that every call that may find something of the category was answered, or was not needed, for every chunk.
+func whole(d pipeline.Definition, category string, chunks int, bodies []pipeline.StageBody) bool {
+	about, ended := map[string]bool{}, 0
+	for _, stage := range d.Stages {
+		for _, call := range stage.Calls {
+			about[call.ID] = call.About(category)
+			if about[call.ID] {
+				ended -= chunks
+			}
+		}
+	}
+	for _, body := range bodies {
+		for _, cell := range body.Cells {
+			if about[cell.Call] && (cell.State == pipeline.CellAnswered || cell.State == pipeline.CellGated) {
+				ended++
+			}
+		}
+	}
+	return ended >= 0
 }
 
 // judged is the chunks whose presence call was answered with a value, and the highest of the values.

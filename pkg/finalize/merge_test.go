@@ -101,7 +101,7 @@ func TestMerge(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := titles(finalize.Merge(d, job, chunks(2), c.bodies)); got != c.want {
+			if got := titles(finalize.Merge(d, job, chunks(2), c.bodies).Stay); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -109,30 +109,59 @@ func TestMerge(t *testing.T) {
 	t.Run("the one that stays is confirmed and names the calls of the others", func(t *testing.T) {
 		got := finalize.Merge(d, job, chunks(1), []pipeline.StageBody{
 			body(d, 1, 0, 1, finding(0, "s1c1", "a", 0, 20), with(finding(0, "s1c2", "a", 5, 9), pipeline.Low, 0.1)),
-		})
+		}).Stay
 		if len(got) != 1 || got[0].State != pipeline.Confirmed || fmt.Sprint(got[0].Contributors) != "[s1c2]" {
 			t.Errorf("got %+v, want one confirmed finding with contributor s1c2", got)
+		}
+	})
+	t.Run("a finding that was replaced contributes to the one that stands there, and none vanishes without a reason", func(t *testing.T) {
+		merged := finalize.Merge(d, job, chunks(1), []pipeline.StageBody{
+			body(d, 1, 0, 1, finding(0, "s1c1", "a", 0, 9), finding(0, "s1c2", "a", 8, 30), finding(0, "s1c1", "b", 0, 9), finding(0, "s1c2", "a", 30, 40)),
+			body(d, 2, 0, 1, with(finding(0, "s2c1", "a", 5, 9), pipeline.Low, 0.9), with(finding(0, "s2c2", "a", 7, 31), pipeline.Low, 0.1)),
+		})
+		if got, want := titles(merged.Stay), "s2c1 low 5"; got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+		if got, want := fmt.Sprint(merged.Stay[0].Contributors), "[s1c1 s1c2 s2c2]"; got != want {
+			t.Errorf("got contributors %s, want %s", got, want)
+		}
+		if got, want := titles(merged.Withdrawn), "s1c1 high 0"; got != want {
+			t.Fatalf("got %q withdrawn, want %q: the other category", got, want)
+		}
+		f := merged.Withdrawn[0]
+		if want := "s2c1 stands for s1c1 and reports nothing there"; f.State != pipeline.Withdrawn || f.Why != want {
+			t.Errorf("got %s because %q, want withdrawn because %q", f.State, f.Why, want)
 		}
 	})
 	t.Run("a category is absent only if every chunk was judged and none reached the bar", func(t *testing.T) {
 		unanswered := body(d, 1, 1, 0)
 		unanswered.Cells[0].State = pipeline.CellFailed
+		unasked := body(d, 1, 1, 0)
+		unasked.Cells[0].State = pipeline.CellNotAsked
 		gated := body(d, 1, 1, 0)
 		gated.Cells[0].State = pipeline.CellGated
+		beside := body(d, 1, 1, 0)
+		beside.Cells[1].State = pipeline.CellFailed
+		unneeded := body(d, 1, 1, 0)
+		unneeded.Cells[1].State = pipeline.CellGated
 		for _, c := range []struct {
 			name   string
 			bodies []pipeline.StageBody
 			want   int
 		}{
+			{"another call that may find it failed", []pipeline.StageBody{body(d, 1, 0, 0), beside}, 0},
+			{"another call that may find it was not needed", []pipeline.StageBody{body(d, 1, 0, 0), unneeded}, 1},
 			{"all judged, none reached it", []pipeline.StageBody{body(d, 1, 0, 0.1), body(d, 1, 1, 0)}, 1},
 			{"one reached it", []pipeline.StageBody{body(d, 1, 0, 0.2), body(d, 1, 1, 0)}, 0},
 			{"one chunk failed", []pipeline.StageBody{body(d, 1, 0, 0), unanswered}, 0},
+			{"one chunk was not asked", []pipeline.StageBody{body(d, 1, 0, 0), unasked}, 0},
 			{"one chunk was gated", []pipeline.StageBody{body(d, 1, 0, 0), gated}, 0},
 			{"one chunk is missing", []pipeline.StageBody{body(d, 1, 0, 0)}, 0},
-			{"a finding shows the opposite", []pipeline.StageBody{body(d, 1, 0, 0, finding(0, "s1c2", "cap", 3, 9)), body(d, 1, 1, 0)}, 0},
+			{"a finding shows the opposite", []pipeline.StageBody{body(d, 1, 0, 0, finding(0, "s2c2", "cap", 3, 9)), body(d, 1, 1, 0)}, 0},
 		} {
 			n := 0
-			for _, f := range finalize.Merge(d, job, chunks(2), c.bodies) {
+			whole := append(c.bodies, body(d, 2, 0, 0), body(d, 2, 1, 0))
+			for _, f := range finalize.Merge(d, job, chunks(2), whole).Stay {
 				if f.Match != pipeline.MatchAbsence {
 					continue
 				}
@@ -168,9 +197,11 @@ func TestFeed(t *testing.T) {
 		})
 		b.run()
 		feed := b.feed()
-		for id, want := range map[string]pipeline.FindingState{replaced.ID: pipeline.Withdrawn, stays.ID: pipeline.Confirmed, zombie.ID: pipeline.Withdrawn} {
-			if feed[id] != want {
-				t.Errorf("finding %s is %s, want %s", id, feed[id], want)
+		for id, want := range map[string]string{
+			replaced.ID: "withdrawn part of " + stays.ID, stays.ID: "confirmed ", zombie.ID: "withdrawn no accepted stage reports it",
+		} {
+			if got := string(feed[id].State) + " " + feed[id].Why; got != want {
+				t.Errorf("finding %s is %s, want %s", id, got, want)
 			}
 		}
 	})

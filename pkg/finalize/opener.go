@@ -25,8 +25,7 @@ type Opener struct {
 	Policy pipeline.Policy
 }
 
-// writeRounds bounds how often what a batch write did not take, or a row that moved, is tried again before it is left
-// to the next call.
+// writeRounds bounds how often a row that moved is tried again before it is left to the next call.
 const writeRounds = 5
 
 // MaybeFinalize puts the finalize of the job's epoch and rings it, once every task has ended. A split that ended
@@ -118,7 +117,7 @@ func (o Opener) put(ctx context.Context, job pipeline.Job) error {
 		Tenant: job.Tenant, Status: pipeline.TaskPending, Stages: 1,
 		ReadyAt: now, DueAt: now.Add(o.Policy.RenewEvery),
 	}
-	if err := o.putRows(ctx, []pipeline.Task{row}); err != nil {
+	if err := pipeline.PutRows(ctx, o.Store, o.Clock, []pipeline.Task{row}, nil); err != nil {
 		return err
 	}
 	_ = o.Queues.Ring(ctx, row) // lost: the row is due, and the reaper rings
@@ -148,7 +147,7 @@ func (o Opener) closeSplit(ctx context.Context, job pipeline.Job, state State) e
 			absent = append(absent, missingRow(job, state, n, reason))
 		}
 	}
-	if err := o.putRows(ctx, absent); err != nil {
+	if err := o.putCancelled(ctx, absent); err != nil {
 		return err
 	}
 	for _, row := range state.Work {
@@ -181,7 +180,18 @@ func (o Opener) closeLost(ctx context.Context, job pipeline.Job, state State) er
 		}
 		lost = append(lost, row)
 	}
-	return o.putRows(ctx, lost)
+	return o.putCancelled(ctx, lost)
+}
+
+// putCancelled puts rows that end as they are put, each with the record of its stage first, as every cancelled row has.
+func (o Opener) putCancelled(ctx context.Context, rows []pipeline.Task) error {
+	for _, row := range rows {
+		body := pipeline.Encode(pipeline.NewCancellation(row, "", row.Reason, o.Clock.Now()))
+		if _, err := o.Store.PutItemOnce(ctx, row.Job, pipeline.CancellationKey(row.ID), body); err != nil {
+			return fmt.Errorf("record at which stage %s stopped: %w", row.Ref, err)
+		}
+	}
+	return pipeline.PutRows(ctx, o.Store, o.Clock, rows, nil)
 }
 
 // missingRow is the row of a chunk that has none, as cancelled. It has as many stages as its neighbours, for a redrive.
@@ -218,25 +228,6 @@ func (o Opener) closeRow(ctx context.Context, row pipeline.Task, reason pipeline
 			return err
 		}
 		row = *old
-	}
-	return nil
-}
-
-func (o Opener) putRows(ctx context.Context, rows []pipeline.Task) error {
-	for len(rows) > 0 {
-		n := min(len(rows), pipeline.MaxWrite)
-		batch := rows[:n]
-		rows = rows[n:]
-		for round := 0; len(batch) > 0; round++ {
-			if round == writeRounds {
-				return fmt.Errorf("put %d rows: %w", len(batch), pipeline.ErrBusy)
-			}
-			unprocessed, err := o.Store.PutTasks(ctx, batch)
-			if err != nil {
-				return fmt.Errorf("put %d rows: %w", len(batch), err)
-			}
-			batch = unprocessed
-		}
 	}
 	return nil
 }

@@ -42,10 +42,10 @@ type finding struct {
 
 var errNoAnswer = errors.New("no answer fits the schema")
 
-// answer is the JSON text for a request. Calls of the contract review are answered by rules; where that does not fit
+// answerBy is the JSON text for a request; nil is the classifier that ships. Calls of the contract review are answered by rules; where that does not fit
 // the schema, and for every other call, the answer is a generic one that does.
-func answer(r pipeline.Request) (string, error) {
-	q := ask(r)
+func answerBy(c *Classifier, r pipeline.Request) (string, error) {
+	q := ask(c, r)
 	check, err := compileSchema(r.Schema)
 	if err != nil {
 		return "", err
@@ -87,8 +87,8 @@ var (
 	beginMark = regexp.MustCompile(`(?m)^\[([A-Z ]+) BEGINS?\]$`)
 )
 
-func ask(r pipeline.Request) question {
-	q := question{prompt: r.Prompt, maxTokens: r.MaxTokens, text: texts.of(documentPart(r))}
+func ask(c *Classifier, r pipeline.Request) question {
+	q := question{prompt: r.Prompt, maxTokens: r.MaxTokens, text: texts.of(documentPart(r), c)}
 	if m := callLine.FindStringSubmatch(r.Prompt); m != nil {
 		q.call = m[1]
 	}

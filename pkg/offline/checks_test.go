@@ -8,6 +8,9 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
+// answer is what the model that ships says.
+func answer(r pipeline.Request) (string, error) { return answerBy(nil, r) }
+
 // answerTo is what one check finds in a text.
 func answerTo(t *testing.T, d pipeline.Definition, check, text string) []finding {
 	t.Helper()

@@ -62,6 +62,41 @@ func TestClassifier(t *testing.T) {
 	})
 }
 
+func TestAnotherClassifier(t *testing.T) {
+	kinds := make([]Kind, len(clauses))
+	for k, c := range clauses {
+		kinds[k] = Kind{Name: c.kind, Bias: -9, Find: 2}
+	}
+	packed, err := PackClassifier(kinds, make([][]int8, len(clauses)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blind, err := ReadClassifier(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := definition(t, "contract-review", "full")
+	call, _, _ := d.Find("check.disputes-drafting.governing-law")
+	request := pipeline.Request{
+		Shared: render(t, d.Shared, pipeline.PromptData{Text: "The validity and performance of this contract shall be construed under the laws of Chad."}), Schema: d.Schemas[call.Schema],
+		MaxTokens: call.MaxTokens, Prompt: render(t, d.Prompts[call.Prompt], pipeline.PromptData{Vars: call.Vars}),
+	}
+	found := func(c *Classifier) int {
+		t.Helper()
+		response, err := New(Config{Classifier: c}).Complete(t.Context(), request)
+		var f findings
+		if err != nil || json.Unmarshal([]byte(response.Text), &f) != nil {
+			t.Fatalf("%s: %v", response.Text, err)
+		}
+		return len(f.Findings)
+	}
+	t.Run("a model is judged by the weights that it was given, whoever read the text before", func(t *testing.T) {
+		if before, then, after := found(nil), found(blind), found(nil); before != 1 || then != 0 || after != 1 {
+			t.Errorf("got %d findings, %d by weights that see nothing, and %d, want 1, 0 and 1", before, then, after)
+		}
+	})
+}
+
 func BenchmarkComplete(b *testing.B) {
 	d, chunks := definition(b, "contract-review", "full"), chunksOf(pipelines.SampleContract())
 	m := New(Config{})

@@ -107,7 +107,7 @@ const mostSeen = 4
 func (t *text) seen(check string, hits []hit) []hit {
 	best := map[int]hit{}
 	for _, k := range kindsOf[check] {
-		kind := trained().kinds[k]
+		kind := t.classifier().kinds[k]
 		for i, s := range t.sentences {
 			p := t.chances()[i][k]
 			if p < kind.Find || slices.ContainsFunc(hits, func(h hit) bool { return h.sentence == s }) {
@@ -169,7 +169,7 @@ func (t *text) allowed(check string, hits []hit) []hit {
 			return false
 		}
 		for _, k := range kinds {
-			if t.chances()[i][k] >= trained().kinds[k].Keep {
+			if t.chances()[i][k] >= t.classifier().kinds[k].Keep {
 				return false
 			}
 		}

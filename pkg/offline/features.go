@@ -29,7 +29,7 @@ const mostFeatures = 1500
 
 // Sentences takes a text apart as the model does before it judges it; the training sees what the model will see.
 func Sentences(document string) []Sentence {
-	t := texts.of(document)
+	t := texts.of(document, nil)
 	all := make([]Sentence, len(t.sentences))
 	for i, s := range t.sentences {
 		all[i] = Sentence{Start: t.at[s.start], End: t.at[s.end-1] + 1, Features: t.features(i)}

@@ -35,7 +35,7 @@ const (
 // Name and Version are the model's; a changed rule is a new version, since stored replies are addressed by it.
 const (
 	Name    = "offline-rules-1"
-	Version = "2"
+	Version = "3"
 )
 
 // Config is how the model behaves. The zero value answers at once and never fails.
@@ -49,6 +49,8 @@ type Config struct {
 	PricedAs string         // whose price it is
 	Clock    pipeline.Clock // nil is this machine's
 	Kill     func()         // ends the process; nil is SIGKILL to itself
+
+	Classifier *Classifier // nil is the one that ships; the evaluation brings others
 }
 
 // Model answers by rules.
@@ -177,7 +179,7 @@ func (m *Model) latency(key pipeline.ReplyKey) time.Duration {
 }
 
 func (m *Model) respond(r pipeline.Request, fault Fault) (pipeline.Response, error) {
-	body, err := answer(r)
+	body, err := answerBy(m.cfg.Classifier, r)
 	if err != nil {
 		failed := pipeline.Fail(pipeline.Invalid, "the offline model cannot answer this request: %v", err)
 		return pipeline.Response{}, &pipeline.ModelError{Failure: failed, Err: err}

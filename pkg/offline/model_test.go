@@ -41,7 +41,7 @@ func kindOf(err error) pipeline.Kind {
 
 func TestInfo(t *testing.T) {
 	info := New(Config{Price: pipeline.Price{Input: 1, Output: 5}, PricedAs: "some model"}).Info()
-	if info.ID() != "offline-rules-1@2" || !info.Free || info.PricedAs != "some model" || info.Price.Output != 5 || info.MaxOutput != 4096 {
+	if info.ID() != "offline-rules-1@3" || !info.Free || info.PricedAs != "some model" || info.Price.Output != 5 || info.MaxOutput != 4096 {
 		t.Errorf("got %+v", info)
 	}
 }

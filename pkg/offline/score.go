@@ -67,7 +67,7 @@ func (t *text) likeliest(category string) (kind string, likely float64) {
 			kind = c.kind
 		}
 		for _, chances := range t.chances() {
-			if of := float64(chances[k] / trained().kinds[k].Find); of > likely {
+			if of := float64(chances[k] / t.classifier().kinds[k].Find); of > likely {
 				kind, likely = c.kind, of
 			}
 		}

@@ -21,7 +21,8 @@ type text struct {
 	sentences []span
 	titles    []span // of each sentence: the heading that it stands under; empty if there is none
 
-	judged sync.Once // likely is made when it is first asked for
+	by     *Classifier // nil is the one that ships
+	judged sync.Once   // likely is made when it is first asked for
 	likely [][]float32
 
 	mu   sync.Mutex
@@ -40,16 +41,17 @@ type recent struct {
 	list []*text
 }
 
-func (r *recent) of(original string) *text {
+func (r *recent) of(original string, by *Classifier) *text {
 	r.mu.Lock()
 	for _, t := range r.list {
-		if t.original == original {
+		if t.original == original && t.by == by {
 			r.mu.Unlock()
 			return t
 		}
 	}
 	r.mu.Unlock()
 	made := newText(original)
+	made.by = by
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.list = append(r.list, made)

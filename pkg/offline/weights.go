@@ -160,6 +160,14 @@ func (c *Classifier) Chances(features []Feature) []float32 {
 // Chance is the likelihood of a margin.
 func Chance(margin float64) float32 { return float32(1 / (1 + math.Exp(-margin))) }
 
+// classifier is who judges the text's sentences.
+func (t *text) classifier() *Classifier {
+	if t.by != nil {
+		return t.by
+	}
+	return trained()
+}
+
 // negligible is a chance that is below every limit.
 const negligible = 0.002
 
@@ -168,7 +176,7 @@ func (t *text) chances() [][]float32 {
 	t.judged.Do(func() {
 		t.likely = make([][]float32, len(t.sentences))
 		for i := range t.sentences {
-			t.likely[i] = trained().Chances(t.features(i))
+			t.likely[i] = t.classifier().Chances(t.features(i))
 			for k, p := range t.likely[i] {
 				if p > negligible && t.lacks(i, k) {
 					t.likely[i][k] = 0
@@ -181,7 +189,7 @@ func (t *text) chances() [][]float32 {
 
 // telling is where in the sentence the words stand that speak most for the kind.
 func (t *text) telling(i, k int) span {
-	c, s := trained(), t.sentences[i]
+	c, s := t.classifier(), t.sentences[i]
 	best, at := int8(0), span{s.start, min(s.start+1, s.end)}
 	for _, f := range t.features(i) {
 		if w := c.weights[int(f.ID)*len(c.kinds)+k]; f.Start >= 0 && w > best {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Definition is a pipeline: what to ask about every chunk, in which order, and what the answers mean. It is data; the
@@ -24,7 +25,15 @@ type Definition struct {
 	Categories []Category `json:"categories,omitempty"` // what findings are about
 	Analysts   []Analyst  `json:"analysts,omitempty"`   // who makes them
 	Chunking   Chunking   `json:"chunking"`
-	Tolerance  float64    `json:"tolerance"` // share of cells that may be missing before a job is failed, not partial
+
+	// Work that is not a model's: one stage with one call, and no prompts.
+	Handler    string        `json:"handler,omitempty"`     // name@version of what works on each chunk; "" = a model
+	Command    []string      `json:"command,omitempty"`     // for the handler exec: program and arguments; {} is the chunk's text
+	Dir        string        `json:"dir,omitempty"`         // where the command runs, so that a relative name means the same to every worker
+	TryCost    Money         `json:"try_cost,omitempty"`    // the most that one try costs; 0 = nothing
+	TryTimeout time.Duration `json:"try_timeout,omitempty"` // of one try; 0 = the policy's call_timeout
+
+	Tolerance float64 `json:"tolerance"` // share of cells that may be missing before a job is failed, not partial
 }
 
 // Stage is a set of calls that may run at the same time.
@@ -87,6 +96,9 @@ type Chunking struct {
 	Max       int `json:"max"`
 	Overlap   int `json:"overlap"`    // context before the core
 	MaxChunks int `json:"max_chunks"` // more is refused before anything is queued
+
+	// Lines makes every line that holds more than white space one chunk, and leaves Target, Max and Overlap unused.
+	Lines bool `json:"lines,omitempty"`
 }
 
 // PromptData is what a template sees.
@@ -146,23 +158,34 @@ func (d Definition) Validate() error {
 	if d.Version == "" {
 		bad("version: must be set")
 	}
-	if d.Chunking.Target < 1 || d.Chunking.Max < d.Chunking.Target {
-		bad("chunking: needs 1 <= target (%d) <= max (%d)", d.Chunking.Target, d.Chunking.Max)
-	}
-	if d.Chunking.Overlap < 0 || d.Chunking.Overlap >= d.Chunking.Target {
-		bad("chunking: overlap (%d) must be less than target (%d)", d.Chunking.Overlap, d.Chunking.Target)
-	}
-	if d.Chunking.MaxChunks < 1 || d.Chunking.MaxChunks > 99999 {
-		bad("chunking: max_chunks (%d) must be 1 to 99999", d.Chunking.MaxChunks)
-	}
+	errs = append(errs, d.Chunking.validate()...)
 	if d.Tolerance < 0 || d.Tolerance > 1 {
 		bad("tolerance: %v must be 0 to 1", d.Tolerance)
 	}
 	if d.Calls() == 0 {
 		bad("stages: there must be at least one call")
 	}
-	errs = append(errs, d.validateCalls()...)
+	if d.Handler != "" {
+		errs = append(errs, d.validateHandler()...)
+	} else {
+		errs = append(errs, d.validateCalls()...)
+	}
 	return errors.Join(errs...)
+}
+
+func (c Chunking) validate() []error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if !c.Lines && (c.Target < 1 || c.Max < c.Target) {
+		bad("chunking: needs 1 <= target (%d) <= max (%d)", c.Target, c.Max)
+	}
+	if !c.Lines && (c.Overlap < 0 || c.Overlap >= c.Target) {
+		bad("chunking: overlap (%d) must be less than target (%d)", c.Overlap, c.Target)
+	}
+	if c.MaxChunks < 1 || c.MaxChunks > 99999 {
+		bad("chunking: max_chunks (%d) must be 1 to 99999", c.MaxChunks)
+	}
+	return errs
 }
 
 // validateCalls checks each call, and that it names only what there is: prompts, schemas, categories, earlier calls.

@@ -65,6 +65,7 @@
 //	reply        a model's stored answer, addressed by the content of its call
 //	failure      a stored reason; its kind decides what happens next
 //	checkpoint   durable record of one stage of one task (its body), or of a cancellation
+//	gap          cells that are missing for one reason
 //	record       what is left of one attempt: outcome, reason, time, cost
 //	finding      what a stage reports about the text; provisional, then confirmed or withdrawn
 //	feed         the findings of a job as they come, with a cursor
@@ -81,7 +82,8 @@
 //
 // Steps, in the order a document meets them: submit, ingest, split, work, call, review, finalize, reap, report, triage.
 // Each imports this package and no other step. Adapters (memory, sqlitestore, dynamostore, sqsqueue, s3blob, awsclient,
-// offline, pipelines, config) import this package and their own dependency. wiring joins the steps over a backend; cli talks to people and chooses the model.
+// offline, pipelines, config, command) import this package and their own dependency. wiring joins the steps over a
+// backend; cli talks to people and chooses the model; carry takes a job from one backend to another.
 //
 // # The claim protocol
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Kind says what kind of failure it was; the kind decides what happens next.
@@ -77,14 +78,28 @@ func (f Failure) String() string {
 // Cut shortens s to at most n bytes without cutting a character in two. Bytes that are no text become "?": a provider's
 // error may be anything.
 func Cut(s string, n int) string {
+	if cut, ok := cutValid(s, n); ok {
+		return cut
+	}
 	s = strings.ToValidUTF8(s, "?")
 	if len(s) <= n {
 		return s
 	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
+	cut, _ := cutValid(s, n)
+	return cut
+}
+
+// cutValid cuts a text that is longer than n and UTF-8 as far as it is kept, without a look at the rest: it may be a
+// whole document. ok is false for any other.
+func cutValid(s string, n int) (cut string, ok bool) {
+	if len(s) <= n {
+		return s, false
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
-	return s[:n]
+	_, size := utf8.DecodeRuneInString(s[n:])
+	return s[:n], utf8.ValidString(s[:n]) && (size > 1 || s[n] < utf8.RuneSelf)
 }
 
 // Retryable says that the same call may be sent again in this attempt (tier one).
@@ -122,6 +137,7 @@ type ModelError struct {
 	Failure
 	RetryAfter time.Duration // what the provider asked for; 0 = nothing
 	Usage      Usage         // what was used up before it failed, if known
+	Cost       Money         // of a handler's try
 	Err        error
 }
 

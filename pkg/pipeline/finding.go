@@ -85,10 +85,16 @@ type Finding struct {
 	Model        string       `json:"model"`
 	Contributors []string     `json:"contributors,omitempty"` // calls whose findings were merged into this one
 	Chunks       []int        `json:"chunks,omitempty"`       // for an absence: the chunks that were judged
+	Why          string       `json:"why,omitempty"`          // for a withdrawn one: the reason
 }
 
 // Grounded says that the finding has a place in the text.
 func (f Finding) Grounded() bool { return f.Match == MatchExact || f.Match == MatchNormalised }
+
+// About says that the call may find something of the category: it is about it, or finds things and names none.
+func (c Call) About(category string) bool {
+	return c.Category == category || (c.Category == "" && c.Findings != "")
+}
 
 // FindingID is the same for the same finding of the same text, whichever attempt made it.
 func FindingID(document string, f Finding) string {

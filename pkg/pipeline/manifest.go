@@ -10,13 +10,14 @@ import (
 
 // Manifest is what the split found: the chunks, by offset, and what they were cut from. The first one stored counts.
 type Manifest struct {
-	Chunks      []Chunk `json:"chunks"`
-	Document    string  `json:"document"`         // sha256 of the text
-	Splitter    string  `json:"splitter"`         // name@version
-	Fingerprint string  `json:"fingerprint"`      // of document, splitter and definition
-	Calls       int     `json:"calls"`            // calls per chunk
-	InputTokens int     `json:"input_tokens"`     // estimated, of all first asks
-	Closed      bool    `json:"closed,omitempty"` // put by whoever closed a split that was not done: n = 0
+	Chunks      []Chunk  `json:"chunks"`
+	Document    string   `json:"document"`         // sha256 of the text
+	Splitter    string   `json:"splitter"`         // name@version
+	Fingerprint string   `json:"fingerprint"`      // of document, splitter and definition
+	Calls       int      `json:"calls"`            // calls per chunk
+	InputTokens int      `json:"input_tokens"`     // estimated, of all first asks
+	Notes       []string `json:"notes,omitempty"`  // what of the document was not read, or read in its own way, for people
+	Closed      bool     `json:"closed,omitempty"` // put by whoever closed a split that was not done: n = 0
 }
 
 // Chunk is a part of the text. All offsets are bytes into the stored text; cores tile it exactly.

@@ -2,10 +2,8 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"strconv"
+	"time"
 )
 
 // Model answers questions. One Complete is one try: no retries inside.
@@ -26,6 +24,7 @@ type ModelInfo struct {
 	ContextTokens   int    `json:"context_tokens"`
 	MaxOutput       int    `json:"max_output"`
 	TokensPerMinute int    `json:"tokens_per_minute,omitempty"` // input + max_tokens; 0 = no quota to share
+	Handler         bool   `json:"handler,omitempty"`           // no model: a Function, whose tries cost what its definition says
 }
 
 // ID is name@version.
@@ -39,30 +38,15 @@ type Request struct {
 	Prompt    string          `json:"prompt"`
 	Schema    json.RawMessage `json:"schema"`
 	MaxTokens int             `json:"max_tokens"`
+
+	// What the handler of a definition gets, and how long it may take; nil and 0 for a model.
+	Item    *WorkItem     `json:"-"`
+	Timeout time.Duration `json:"-"` // of one try; 0 = the policy's call timeout
 }
 
 // InputTokens estimates the request's input; never under on English text.
 func (r Request) InputTokens() int {
 	return EstimateTokens(r.System) + EstimateTokens(r.Shared) + EstimateTokens(r.Prompt) + EstimateTokens(string(r.Schema))
-}
-
-// EstimateTokens estimates tokens from letters (6 a token), digits (3) and everything else but spaces (1): 1.01 to
-// 1.39 times two common tokenizers on 120 contracts.
-func EstimateTokens(text string) int {
-	var letters, digits, others int
-	for _, c := range text {
-		switch {
-		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
-			letters++
-		case c >= '0' && c <= '9':
-			digits++
-		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
-			letters++ // a sixth of a token, so that runs of spaces are not free
-		default:
-			others++
-		}
-	}
-	return (letters+5)/6 + (digits+2)/3 + others
 }
 
 // Usage is tokens.
@@ -89,21 +73,11 @@ type Response struct {
 	Stop      Stop   `json:"stop"`
 	Usage     Usage  `json:"usage"`
 	RequestID string `json:"request_id,omitempty"`
+	Cost      Money  `json:"cost,omitempty"` // of a handler's try; a model's is counted by its tokens
 }
 
 // ReplyKey addresses a reply by the content of its call.
 type ReplyKey string
-
-// KeyOf is the reply key of a request: everything that can change the answer. max_tokens is left out: it is learned.
-func KeyOf(tenant, model string, sample int, r Request) ReplyKey {
-	h := sha256.New()
-	for _, part := range []string{tenant, model, strconv.Itoa(sample), r.System, r.Shared, r.Prompt, string(r.Schema)} {
-		h.Write([]byte(strconv.Itoa(len(part))))
-		h.Write([]byte{':'})
-		h.Write([]byte(part))
-	}
-	return ReplyKey(hex.EncodeToString(h.Sum(nil)[:16]))
-}
 
 // Reply is a stored answer.
 type Reply struct {
@@ -136,10 +110,26 @@ func Reask(prompt, wrong string) string {
 
 // TryCost is the most that one try of a request costs, as far as it can be known before: estimated input and all of
 // max_tokens.
-func TryCost(m ModelInfo, r Request) Money { return m.Price.Of(r.InputTokens(), r.MaxTokens) }
+func TryCost(m ModelInfo, r Request) Money {
+	if m.Handler {
+		return r.flat()
+	}
+	return m.Price.Of(r.InputTokens(), r.MaxTokens)
+}
+
+// flat is what a try of a handler costs at most, whatever its text.
+func (r Request) flat() Money {
+	if r.Item == nil {
+		return 0
+	}
+	return r.Item.TryCost
+}
 
 // DearestTry is the most that any try of a first request costs: a re-ask adds to its input, a truncated answer is
 // asked for again with more room.
 func DearestTry(m ModelInfo, r Request) Money {
+	if m.Handler {
+		return r.flat()
+	}
 	return m.Price.Of(r.InputTokens()+reaskRoom, min(Escalation*r.MaxTokens, max(m.MaxOutput, r.MaxTokens)))
 }

@@ -93,6 +93,12 @@ func DefaultPolicy() Policy {
 	}
 }
 
+// What no number of a policy needs to pass: with more, sums of them would not be numbers any more.
+const (
+	maxCount = 10_000
+	maxWait  = 366 * 24 * time.Hour
+)
+
 // Validate checks every inequality and names both sides of each that does not hold.
 func (p Policy) Validate() error {
 	var errs []error
@@ -102,13 +108,18 @@ func (p Policy) Validate() error {
 		}
 	}
 	atLeast := func(name string, got, want int) {
-		if got < want {
-			errs = append(errs, fmt.Errorf("%s (%d) must be at least %d", name, got, want))
+		if got < want || got > maxCount {
+			errs = append(errs, fmt.Errorf("%s (%d) must be at least %d, and at most %d", name, got, want, maxCount))
 		}
 	}
 	positive := func(name string, d time.Duration) {
-		if d <= 0 {
-			errs = append(errs, fmt.Errorf("%s (%v) must be more than 0", name, d))
+		if d <= 0 || d > maxWait {
+			errs = append(errs, fmt.Errorf("%s (%v) must be more than 0, and at most %v", name, d, maxWait))
+		}
+	}
+	notNegative := func(name string, d time.Duration) {
+		if d != 0 {
+			positive(name, d)
 		}
 	}
 	atLeast("max_tries", p.MaxTries, 1)
@@ -130,7 +141,19 @@ func (p Policy) Validate() error {
 	positive("breaker_open", p.BreakerOpen)
 	positive("throttle_pause", p.ThrottlePause)
 	positive("limiter_burst", p.LimiterBurst)
+	positive("breaker_window", p.BreakerWindow)
+	positive("attempt_timeout", p.AttemptTimeout)
+	positive("stall_timeout", p.StallTimeout)
+	positive("deferral_limit", p.DeferralLimit)
+	positive("claim_ttl", p.ClaimTTL)
+	positive("job_fresh", p.JobFresh)
+	positive("ring_limit", p.RingLimit)
+	positive("dead_letter_retention", p.DeadLetterRetention)
+	notNegative("retry_wait", p.RetryWait)
+	notNegative("limiter_ahead", p.LimiterAhead)
+	notNegative("job_deadline", p.JobDeadline)
 	less(p.MaxSkew, "max_skew", p.ClaimTTL-p.RenewEvery, "claim_ttl - renew_every", "a renewal must land before a reaper with a skewed clock may expire the claim")
+	less(p.RenewEvery+p.OwnMargin(), "renew_every + a tenth of it", p.ClaimTTL, "claim_ttl", "a worker must trust its own claim until it has renewed it")
 	less(p.JobPoll, "job_poll", p.JobFresh, "job_fresh", "a reading must be fresh until the next one")
 	less(p.JobFresh, "job_fresh", 2*time.Second, "2s", "no call may start later than 2 s after a cancel")
 	less(p.CallTimeout, "call_timeout", p.StallTimeout, "stall_timeout", "a slow call is not a stalled attempt")
@@ -152,8 +175,11 @@ func (p Policy) Validate() error {
 
 func (p Policy) deferralSum() time.Duration {
 	var sum time.Duration
-	for n := range p.MaxDeferrals {
+	for n := range min(p.MaxDeferrals, maxCount) {
 		sum += doubled(p.DeferralBackoff, p.DeferralLimit, n)
+		if sum > maxWait { // longer than any job
+			break
+		}
 	}
 	return sum
 }
@@ -200,9 +226,10 @@ func (p Policy) TriesPerCell() int { return p.MaxTries * p.MaxAttempts }
 func (p Policy) TryCap(cells int) int { return cells * p.TriesPerCell() }
 
 // Block is how many tries one write allows a task with so many cells: small enough that the blocks of lost attempts
-// (at most one each, of at most MaxDeferrals or as many as there are cells) use up no more than half the cap.
+// (at most one each, of at most MaxDeferrals or as many as there are cells, and of MaxAttempts in any case) use up no
+// more than half the cap.
 func (p Policy) Block(cells int) int {
-	lost := max(1, min(p.MaxDeferrals, cells))
+	lost := max(p.MaxAttempts, min(p.MaxDeferrals, cells))
 	return max(1, p.TryCap(cells)/2/lost)
 }
 

@@ -156,8 +156,8 @@ func TestBlocks(t *testing.T) {
 	if got := p.Block(116); got != 11 {
 		t.Errorf("a chunk of 116 calls: got blocks of %d, want 11", got)
 	}
-	if got := p.Block(1); got != 6 {
-		t.Errorf("one cell: got blocks of %d, want 6", got)
+	if got := p.Block(1); got != 2 { // a worker that died in each of two attempts leaves tries for the third
+		t.Errorf("one cell: got blocks of %d, want 2", got)
 	}
 	if got := p.TriesPerCell(); got != 12 {
 		t.Errorf("got %d tries per cell, want 12", got)

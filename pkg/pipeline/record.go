@@ -42,7 +42,11 @@ type Try struct {
 	Cost      Money   `json:"cost,omitempty"`
 	Unsure    bool    `json:"unsure,omitempty"` // perhaps billed, nobody knows
 	RequestID string  `json:"request_id,omitempty"`
+	Ran       bool    `json:"ran,omitempty"` // a handler's try that was begun: it counts however it ended
 }
+
+// Free says that the try was not billed and gives its allowance back.
+func (t Try) Free() bool { return t.Failure.Kind.Free() && !t.Ran }
 
 // Add adds tries of the journal to the record's sums.
 func (r *Record) Add(tries ...Try) {
@@ -53,7 +57,7 @@ func (r *Record) Add(tries ...Try) {
 		r.Usage.Output += t.Usage.Output
 		r.Usage.CacheRead += t.Usage.CacheRead
 		r.Usage.CacheWrite += t.Usage.CacheWrite
-		if !t.Failure.Kind.Free() {
+		if !t.Free() {
 			r.Charged++
 		}
 		if !t.Failure.None() {

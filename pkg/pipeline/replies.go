@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// replyRounds bounds how often keys that a batch read did not process are read again, each time after replyPause.
+// replyRounds bounds how often in a row a batch read may process nothing, each time before replyPause.
 const (
 	replyRounds = 6
 	replyPause  = 50 * time.Millisecond
@@ -19,10 +19,7 @@ const (
 func ReadReplies(ctx context.Context, replies Replies, blobs Blobs, clock Clock, keys []ReplyKey) (map[ReplyKey]Reply, error) {
 	all := make(map[ReplyKey]Reply, len(keys))
 	waiting := distinct(keys)
-	for round := 0; len(waiting) > 0; round++ {
-		if round > len(keys)/MaxRead+replyRounds {
-			return nil, fmt.Errorf("read %d replies: %w: they stay unprocessed", len(waiting), ErrBusy)
-		}
+	for idle := 0; len(waiting) > 0; {
 		n := min(len(waiting), MaxRead)
 		found, unprocessed, err := replies.Replies(ctx, waiting[:n])
 		if err != nil {
@@ -42,6 +39,13 @@ func ReadReplies(ctx context.Context, replies Replies, blobs Blobs, clock Clock,
 			all[key] = reply
 		}
 		waiting = append(waiting[n:], unprocessed...)
+		idle++
+		if len(unprocessed) < n {
+			idle = 0
+		}
+		if idle > replyRounds {
+			return nil, fmt.Errorf("read %d replies: %w: they stay unprocessed", len(waiting), ErrBusy)
+		}
 		if len(unprocessed) > 0 {
 			if err := clock.Sleep(ctx, replyPause); err != nil {
 				return nil, err

@@ -9,10 +9,11 @@ type Result struct {
 	Reason     Failure   `json:"reason,omitzero"`
 	Manifest   Manifest  `json:"manifest"`
 	Counts     Counts    `json:"counts"`
-	Missing    []Cell    `json:"missing,omitempty"` // every cell that was neither answered nor gated, with its reason
-	Findings   []Finding `json:"findings"`          // confirmed, gravest first, ungrounded last
-	Tasks      []TaskEnd `json:"tasks"`             // how each task ended
-	Attempts   []Record  `json:"attempts"`          // all that count, for the timeline and the reasons
+	Missing    []Cell    `json:"missing,omitempty"`   // every cell that was neither answered nor gated, with its reason
+	Findings   []Finding `json:"findings"`            // confirmed, gravest first, ungrounded last
+	Withdrawn  []Finding `json:"withdrawn,omitempty"` // replaced by calls that report nothing there, each with its reason
+	Tasks      []TaskEnd `json:"tasks"`               // how each task ended
+	Attempts   []Record  `json:"attempts"`            // all that count, for the timeline and the reasons
 	Spend      Spend     `json:"spend"`
 	At         Instant   `json:"at"`
 }
@@ -26,6 +27,25 @@ type Counts struct {
 	Failed   int `json:"failed"`
 	Gated    int `json:"gated"`
 	NotAsked int `json:"not_asked"`
+}
+
+// Add counts how cells ended; Cells and Asked are the caller's.
+func (c *Counts) Add(cells ...Cell) {
+	for _, cell := range cells {
+		switch cell.State {
+		case CellAnswered:
+			c.Answered++
+			if cell.Reused {
+				c.Reused++
+			}
+		case CellFailed:
+			c.Failed++
+		case CellGated:
+			c.Gated++
+		default:
+			c.NotAsked++
+		}
+	}
 }
 
 // TaskEnd is how a task ended.

@@ -68,13 +68,34 @@ func (l *loader) checkPrompts(root value) {
 			p := l.prompts[c.Prompt]
 			all := map[string]string{}
 			for _, id := range c.Uses {
-				all[id] = "{}"
+				all[id] = seenReply
 			}
 			what := "prompt " + c.Prompt + ", as call " + c.ID + " asks it"
-			if l.try(p, what, pipeline.PromptData{Vars: c.Vars, Replies: all}) {
-				l.try(p, what+" when no earlier call was answered", pipeline.PromptData{Vars: c.Vars})
+			if l.try(p, what, pipeline.PromptData{Vars: c.Vars, Replies: all}) && l.try(p, what+" when no earlier call was answered", pipeline.PromptData{Vars: c.Vars}) {
+				l.checkShows(p, shared, what, pipeline.PromptData{Vars: c.Vars, Replies: all})
 			}
 		}
+	}
+}
+
+// What stands for the chunk's text and for a reply when a template is tried, to see whether it shows them.
+const (
+	seenText  = "\x00text\x00"
+	seenReply = "{\"\x00reply\x00\":0}"
+)
+
+// checkShows refuses a call that shows no part of the document: it would ask the same about every chunk.
+func (l *loader) checkShows(p, shared prompt, what string, data pipeline.PromptData) {
+	if shared.ready == nil {
+		return
+	}
+	data.Text, data.Context, data.Heading = seenText, "context", "heading"
+	var out strings.Builder
+	if shared.ready.Execute(&out, pipeline.PromptData{Text: seenText, Context: "context", Heading: "heading"}) != nil || p.ready.Execute(&out, data) != nil {
+		return // said already
+	}
+	if !strings.Contains(out.String(), seenText) && !strings.Contains(out.String(), seenReply) {
+		l.add(p.at, "%s: neither it nor `shared` shows the text, nor an earlier reply: every chunk would be asked the same; write {{.Text}} in `shared`, between markers", what)
 	}
 }
 

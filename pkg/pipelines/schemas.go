@@ -142,7 +142,49 @@ func (l *loader) checkSchemaFields(v value, c pipeline.Call, where string) {
 	}
 	if c.Findings != "" && !ofType(fields[c.Findings], "array") {
 		l.add(v.get("findings").at(), "%s: findings: schema %s has no list field %q; its fields are %s", where, c.Schema, c.Findings, names(sorted(fields)))
+		return
 	}
+	l.checkFinding(v, c, where, fields)
+}
+
+// checkFinding looks at what the schema lets a finding say: a severity or a category that the engine does not know would
+// be a malformed answer, each time and for money.
+func (l *loader) checkFinding(v value, c pipeline.Call, where string, fields map[string]any) {
+	list, _ := fields[c.Findings].(map[string]any)
+	item, _ := list["items"].(map[string]any)
+	of, _ := item["properties"].(map[string]any)
+	if len(of) == 0 {
+		return // it lets anything pass, or refers elsewhere: answers are looked at when they come
+	}
+	at := v.get("findings").at()
+	var severities []string
+	for _, s := range pipeline.Severities {
+		severities = append(severities, string(s))
+	}
+	if of["severity"] == nil {
+		l.add(at, "%s: findings: in schema %s a finding has no severity; add severity: {type: string, enum: [%s]}", where, c.Schema, names(severities))
+	}
+	for _, word := range strangers(of["severity"], severities) {
+		l.add(at, "%s: findings: schema %s allows the severity %q, which nobody knows; the severities are %s", where, c.Schema, word, names(severities))
+	}
+	if known := ids(l.lists["categories"]); len(known) > 0 {
+		for _, word := range strangers(of["category"], known) {
+			l.add(at, "%s: findings: schema %s allows the category %q, which is not there; the categories are %s", where, c.Schema, word, names(known))
+		}
+	}
+}
+
+// strangers are the words of a field's enum that are not known.
+func strangers(field any, known []string) []string {
+	f, _ := field.(map[string]any)
+	enum, _ := f["enum"].([]any)
+	var strange []string
+	for _, word := range enum {
+		if text, ok := word.(string); !ok || !slices.Contains(known, text) {
+			strange = append(strange, fmt.Sprint(word))
+		}
+	}
+	return strange
 }
 
 func ofType(field any, types ...string) bool {

@@ -176,7 +176,7 @@ func TestExpiry(t *testing.T) {
 	}, func(b *bench) { b.cfg.Skew = func() time.Duration { return 90 * time.Second } })
 }
 
-func TestLaggingIndex(t *testing.T) {
+func TestCaseD11LaggingIndex(t *testing.T) {
 	// The index shows rows as they were; every write carries what was seen.
 	in(t, "shows a claim that was renewed, ended or done since: nothing happens to the row, no bell", func(b *bench) {
 		stale := b.claimed(b.row(0), "alive")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 
 	"holdfast/pkg/pipeline"
 )
@@ -29,12 +30,21 @@ type page struct {
 	Groups     []group
 	Unplaced   []numbered
 	Parts      []part
+	Changed    string
+	Finds      bool
+	Items      bool
+	Part       string
+	By         string
+	ByWhat     string
 	Categories []row
 	Analysts   []row
 	Gaps       []gap
 	Stopped    []pipeline.TaskEnd
 	Chart      timeline
 	HasChart   bool
+	Answered   []answerGroup
+	AnswerNote string
+	Unfold     bool // the answers
 }
 
 // group is the findings of one severity that have a place, or are about the whole document.
@@ -50,6 +60,10 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"calls":   some[string],
 	"f1":      func(v float64) string { return fmt.Sprintf("%.1f", v) },
 	"clip":    func(n int, text string) string { return pipeline.Cut(text, n) },
+	"asked":   func(d Data, n int) string { return d.asked(n) },
+	"was":     was,
+	"plural":  plural,
+	"lower":   strings.ToLower,
 	"total":   func(f pipeline.Spend) int { return sum(f.Failures) },
 	"day":     func(i pipeline.Instant) string { return i.Time().Format("2 January 2006, 15:04 UTC") },
 }).Parse(pageText))
@@ -64,19 +78,24 @@ func sum(failures map[pipeline.Kind]int) int {
 
 // HTML writes the report as one page that needs nothing else: no network, no script.
 func HTML(w io.Writer, d Data) error {
-	if err := pageTemplate.Execute(w, d.page()); err != nil {
+	p, err := d.page()
+	if err == nil {
+		err = pageTemplate.Execute(w, p)
+	}
+	if err != nil {
 		return fmt.Errorf("write the report of job %s: %w", d.Result.Job.ID, err)
 	}
 	return nil
 }
 
-func (d Data) page() page {
+func (d Data) page() (page, error) {
 	findings := d.number()
 	p := page{
 		Data: d, Style: template.CSS(pageStyle), //nolint:gosec // our own file, embedded
 		Headline: d.headline(), Caution: d.caution(), Money: d.money(), Model: d.modelName(),
 		Whole:      d.Result.Status == pipeline.JobCompleted,
 		Severities: bySeverity(d.Result.Findings), Parts: d.parts(findings),
+		Changed: d.changed(), Finds: d.finds(), Items: d.items(), Part: d.part(), By: d.by(), ByWhat: d.byWhat(),
 		Categories: d.categories(), Analysts: d.analysts(), Gaps: d.gaps(),
 	}
 	p.Groups, p.Unplaced = grouped(findings)
@@ -86,7 +105,9 @@ func (d Data) page() page {
 		}
 	}
 	p.Chart, p.HasChart = d.chart()
-	return p
+	answers, shown, all, err := d.shownAnswers()
+	p.Answered, p.AnswerNote, p.Unfold = answers, shownOf(shown, all), d.items() || len(answers) <= 5
+	return p, err
 }
 
 func grouped(findings []numbered) (groups []group, unplaced []numbered) {

@@ -22,19 +22,31 @@ type jsonReport struct {
 	Pipeline   string             `json:"pipeline"`
 	Model      string             `json:"model"`
 	Status     pipeline.JobStatus `json:"status"`
+	Complete   bool               `json:"complete"` // every cell was answered, or not needed
 	Headline   string             `json:"headline"`
+	Caution    string             `json:"caution,omitempty"`
+	Changed    string             `json:"changed,omitempty"` // after a redrive
 	Reason     pipeline.Failure   `json:"reason,omitzero"`
 	Counts     pipeline.Counts    `json:"counts"`
 	Offsets    string             `json:"offsets"`
 	Findings   []jsonFinding      `json:"findings"`
 	Categories []jsonRow          `json:"categories"`
 	Analysts   []jsonRow          `json:"analysts,omitempty"`
+	Withdrawn  []pipeline.Finding `json:"withdrawn"` // replaced by calls that report nothing there
+	Answers    jsonAnswers        `json:"answers"`
+	Gaps       []pipeline.Gap     `json:"gaps"` // what is missing, by reason
 	Missing    []pipeline.Cell    `json:"missing"`
 	Tasks      []pipeline.TaskEnd `json:"tasks"`
 	Spend      pipeline.Spend     `json:"spend"`
 	Free       bool               `json:"free"` // no money was spent: cost is what it would have been
 	PricedAs   string             `json:"priced_as,omitempty"`
 	Generated  string             `json:"generated,omitempty"`
+}
+
+// jsonAnswers says where the answers are that are no findings.
+type jsonAnswers struct {
+	File  string `json:"file"`
+	Lines int    `json:"lines"` // one for each cell of a call without findings, answered or not
 }
 
 type jsonFinding struct {
@@ -57,9 +69,12 @@ func JSON(w io.Writer, d Data) error {
 	r := d.Result
 	out := jsonReport{
 		Job: r.Job.ID, Run: r.Job.Run, Epoch: r.Epoch, Document: r.Job.Name, Hash: r.Manifest.Document,
-		Pipeline: r.Job.Pipeline, Model: d.modelName(), Status: r.Status, Headline: d.headline(), Reason: r.Reason,
+		Pipeline: r.Job.Pipeline, Model: d.modelName(), Status: r.Status,
+		Complete: r.Status == pipeline.JobCompleted, Headline: d.headline(), Caution: d.caution(), Changed: d.changed(), Reason: r.Reason,
 		Counts: r.Counts, Offsets: offsetUnit, Findings: []jsonFinding{}, Categories: jsonRows(d.categories()), Analysts: jsonRows(d.analysts()),
-		Missing: r.Missing, Tasks: r.Tasks, Spend: r.Spend, Free: d.Model.Free, PricedAs: d.Model.PricedAs,
+		Withdrawn: append([]pipeline.Finding{}, r.Withdrawn...),
+		Answers:   jsonAnswers{"answers.jsonl", len(d.quiet()) * len(r.Manifest.Chunks)},
+		Gaps:      append([]pipeline.Gap{}, pipeline.Gaps(r.Missing)...), Missing: r.Missing, Tasks: r.Tasks, Spend: r.Spend, Free: d.Model.Free, PricedAs: d.Model.PricedAs,
 	}
 	if d.Generated != 0 {
 		out.Generated = d.Generated.String()

@@ -22,11 +22,20 @@ func Markdown(w io.Writer, d Data) error {
 		say("> %s", plain(caution))
 	}
 	say("")
-	say("%s job %s, model %s. %s", plain(d.Definition.Title), plain(string(d.Result.Job.ID)), plain(d.modelName()), plain(d.money()))
-	d.markdownFindings(say)
-	markdownRows(say, "By category", "Category", d.categories())
-	markdownRows(say, "By analyst", "Analyst", d.analysts())
+	if changed := d.changed(); changed != "" {
+		say("%s", plain(changed))
+		say("")
+	}
+	say("%s job %s, %s. %s", plain(d.Definition.Title), plain(string(d.Result.Job.ID)), plain(d.by()), plain(d.money()))
+	d.markdownRows(say, d.byWhat(), d.categories())
+	d.markdownRows(say, "Analyst", d.analysts())
 	d.markdownGaps(say)
+	if d.finds() {
+		d.markdownFindings(say)
+	}
+	if err := d.markdownAnswers(say); err != nil {
+		return err
+	}
 	d.markdownSpend(say)
 	if _, err := io.WriteString(w, out.String()); err != nil {
 		return fmt.Errorf("write the report of job %s: %w", d.Result.Job.ID, err)
@@ -54,16 +63,54 @@ func (d Data) markdownFindings(say func(string, ...any)) {
 			markdownFinding(say, f)
 		}
 	}
-	if len(unplaced) == 0 {
-		return
+	if len(unplaced) > 0 {
+		say("")
+		say("### Without a place in the text (%d)", len(unplaced))
+		say("")
+		say("What these quote was not found in the document. Take them as hints, not as citations.")
 	}
-	say("")
-	say("### Without a place in the text (%d)", len(unplaced))
-	say("")
-	say("What these quote was not found in the document. Take them as hints, not as citations.")
 	for _, f := range unplaced {
 		markdownFinding(say, f)
 	}
+	if n := len(d.Result.Withdrawn); n > 0 {
+		say("")
+		say("%s withdrawn: a later call stood for the one that reported it. They are in findings.json, each with its reason.", was(n))
+	}
+}
+
+func was(n int) string {
+	if n == 1 {
+		return "1 more finding was"
+	}
+	return pipeline.Count(n) + " more findings were"
+}
+
+// markdownAnswers is the first answers that are no findings, each on a line.
+func (d Data) markdownAnswers(say func(string, ...any)) error {
+	groups, shown, all, err := d.shownAnswers()
+	if err != nil || shown == 0 {
+		return err
+	}
+	say("")
+	say("## Answers")
+	say("")
+	say("%s", shownOf(shown, all))
+	for _, g := range groups {
+		say("")
+		say("### %s %d: %s", d.part(), g.Chunk, plain(g.About))
+		say("")
+		for _, a := range g.Answers {
+			say("- %s: %s", plain(a.Title), plain(a.Short))
+		}
+	}
+	return nil
+}
+
+func shownOf(shown, all int) string {
+	if shown == all {
+		return "Long answers are cut here; answers.jsonl has them whole."
+	}
+	return fmt.Sprintf("The first %s of %s, long ones cut; all are in answers.jsonl, whole.", pipeline.Count(shown), pipeline.Count(all))
 }
 
 func markdownFinding(say func(string, ...any), f numbered) {
@@ -82,17 +129,29 @@ func markdownFinding(say func(string, ...any), f numbered) {
 		say("Suggested wording: %s", plain(f.Suggestion))
 	}
 	say("")
-	say("Confidence %s, model %s.", percent(f.Confidence), plain(f.Model))
+	also := ""
+	if len(f.From) > 0 {
+		also = " Also found by: " + plain(some(f.From, 4)) + "."
+	}
+	say("Confidence %s, model %s.%s", percent(f.Confidence), plain(f.Model), also)
 }
 
-func markdownRows(say func(string, ...any), heading, first string, rows []row) {
+func (d Data) markdownRows(say func(string, ...any), what string, rows []row) {
 	if len(rows) == 0 {
 		return
 	}
 	say("")
-	say("## %s", heading)
+	say("## By %s", strings.ToLower(what))
 	say("")
-	say("| %s | Findings | Judged |", first)
+	if !d.finds() {
+		say("| %s | Judged |", what)
+		say("|---|---|")
+		for _, r := range rows {
+			say("| %s | %s |", plain(r.Title), plain(r.Verdict))
+		}
+		return
+	}
+	say("| %s | Findings | Judged |", what)
 	say("|---|---|---|")
 	for _, r := range rows {
 		var counts []string
@@ -109,9 +168,13 @@ func (d Data) markdownGaps(say func(string, ...any)) {
 		return
 	}
 	say("")
-	say("## What was not judged, and why")
+	if d.items() {
+		say("## What has no answer, and why")
+	} else {
+		say("## What was not judged, and why")
+	}
 	say("")
-	say("| Questions | Reason | Chunks | Calls |")
+	say("| How many | Reason | Which %ss | Calls |", d.part())
 	say("|---:|---|---|---|")
 	for _, g := range gaps {
 		say("| %s | %s: %s | %s | %s |", pipeline.Count(g.Cells), g.Kind, plain(g.Cause), some(g.Chunks, 12), plain(some(g.Calls, 4)))
@@ -125,7 +188,11 @@ func (d Data) markdownSpend(say func(string, ...any)) {
 	say("")
 	say("%s", plain(d.money()))
 	say("")
-	say("- %s tries, %s tokens in, %s tokens out", pipeline.Count(s.Tries), pipeline.Count(s.Usage.Input), pipeline.Count(s.Usage.Output))
+	if d.items() {
+		say("- %s tries", pipeline.Count(s.Tries))
+	} else {
+		say("- %s tries, %s tokens in, %s tokens out", pipeline.Count(s.Tries), pipeline.Count(s.Usage.Input), pipeline.Count(s.Usage.Output))
+	}
 	if s.Unnamed > 0 {
 		say("- %s of the tries are known by number only", pipeline.Count(s.Unnamed))
 	}

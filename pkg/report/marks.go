@@ -15,6 +15,7 @@ type numbered struct {
 	About  string // its category, for people
 	By     string // its analyst, for people
 	Place  string
+	From   []string // titles of the calls that found the same
 }
 
 // part is one chunk's share of the text. The chunks tile it.
@@ -114,7 +115,7 @@ func (d Data) number() []numbered {
 	for i, f := range d.Result.Findings {
 		all = append(all, numbered{
 			Number: i + 1, Finding: f, Placed: placed(d.Text, f),
-			About: d.title(f.Category), By: d.analyst(f), Place: place(f),
+			About: d.title(f), By: d.analyst(f), Place: place(f), From: d.titles(f.Contributors),
 		})
 	}
 	return all

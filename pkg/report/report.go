@@ -5,8 +5,8 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -19,7 +19,9 @@ type Data struct {
 	Text       string // the whole document; "" if it was never split
 	Definition pipeline.Definition
 	Model      pipeline.ModelInfo
-	Journals   []pipeline.Journal // of all tasks, for the timeline of tries; may be left out
+	Journals   []pipeline.Journal       // of all tasks, for the timeline of tries; may be left out
+	Before     *pipeline.Result         // what was reported before the last redrive, where it is still known
+	Answers    iter.Seq2[Answer, error] // of the calls that make no findings; nil if nobody reads them
 	Generated  pipeline.Instant
 }
 
@@ -32,6 +34,7 @@ type row struct {
 	Missing    int // of them
 	Verdict    string
 	Whole      bool // everything about it was judged
+	Quiet      bool // it makes no findings
 }
 
 type severityCount struct {
@@ -74,17 +77,45 @@ func (d Data) judged(about func(pipeline.Call) bool) (asked, missing int) {
 	return len(picked) * len(d.Result.Manifest.Chunks), missing
 }
 
-// Categories is a line for each category of the definition. A call that finds things and names no category may find
-// any, so a missing one of those leaves every category unjudged.
+// mostQuestions is how many calls a pipeline without categories may have to have a line for each.
+const mostQuestions = 60
+
+// categories is a line for each category of the definition; a definition without any has one for each of its calls.
 func (d Data) categories() []row {
 	var rows []row
 	for _, category := range d.Definition.Categories {
 		r := d.row(category.Title, func(f pipeline.Finding) bool { return f.Category == category.ID }, func(c pipeline.Call) bool {
-			return c.Category == category.ID || (c.Category == "" && c.Findings != "")
+			return c.About(category.ID)
 		})
 		rows = append(rows, r)
 	}
+	if len(rows) > 0 || d.items() || d.Definition.Calls() > mostQuestions {
+		return rows
+	}
+	for _, stage := range d.Definition.Stages {
+		for _, call := range stage.Calls {
+			r := d.row(call.Title, func(f pipeline.Finding) bool { return f.Call == call.ID }, func(c pipeline.Call) bool { return c.ID == call.ID })
+			r.Quiet = call.Findings == ""
+			rows = append(rows, r.quietly(d))
+		}
+	}
 	return rows
+}
+
+// byWhat names the table of categories.
+func (d Data) byWhat() string {
+	if len(d.Definition.Categories) > 0 {
+		return "Category"
+	}
+	return "Question"
+}
+
+// quietly has no word of findings where none could be made.
+func (r row) quietly(d Data) row {
+	if r.Quiet && r.Whole {
+		r.Verdict = fmt.Sprintf("Answered for each %s.", d.part())
+	}
+	return r
 }
 
 func (d Data) analysts() []row {
@@ -118,123 +149,63 @@ func (d Data) row(title string, found func(pipeline.Finding) bool, about func(pi
 	case r.Asked == 0:
 		r.Verdict = "Not judged."
 	case r.Missing == r.Asked:
-		r.Verdict = fmt.Sprintf("Not judged: none of %s questions has an answer.", pipeline.Count(r.Asked))
+		r.Verdict = fmt.Sprintf("Not judged: none of %s has an answer.", d.asked(r.Asked))
 	case r.Missing > 0:
-		r.Verdict = fmt.Sprintf("Not judged in full: %s of %s questions have no answer.", pipeline.Count(r.Missing), pipeline.Count(r.Asked))
+		r.Verdict = fmt.Sprintf("Not judged in full: %s of %s have no answer.", pipeline.Count(r.Missing), d.asked(r.Asked))
 	case r.Findings == 0:
-		r.Verdict = fmt.Sprintf("Nothing found in %s questions.", pipeline.Count(r.Asked))
+		r.Verdict = fmt.Sprintf("Nothing found in %s.", d.asked(r.Asked))
+	case d.Result.Counts.Gated > 0:
+		r.Verdict = fmt.Sprintf("Each of %s answered or not needed.", d.asked(r.Asked))
 	default:
-		r.Verdict = fmt.Sprintf("All %s questions answered or not needed.", pipeline.Count(r.Asked))
+		r.Verdict = fmt.Sprintf("%s answered, none is missing.", d.asked(r.Asked))
 	}
 	return r
 }
 
-// gap is the cells that are missing for one reason.
+// gap is the cells that are missing for one reason, for people.
 type gap struct {
-	Kind   pipeline.Kind
-	Cause  string
-	Cells  int
+	pipeline.Gap
 	Chunks []int
-	Calls  []string
 }
 
-// gaps groups what is missing by kind and cause, the largest first.
 func (d Data) gaps() []gap {
-	type reason struct {
-		kind  pipeline.Kind
-		cause string
-	}
-	index := map[reason]int{}
 	var gaps []gap
-	for _, cell := range d.Result.Missing {
-		key := reason{cell.Failure.Kind, cell.Failure.Cause}
-		i, known := index[key]
-		if !known {
-			i = len(gaps)
-			index[key] = i
-			gaps = append(gaps, gap{Kind: cell.Failure.Kind, Cause: cell.Failure.Cause})
+	for _, g := range pipeline.Gaps(d.Result.Missing) {
+		shown := gap{Gap: g}
+		for _, task := range g.Tasks {
+			shown.Chunks = append(shown.Chunks, task.Number())
 		}
-		g := &gaps[i]
-		g.Cells++
-		if !slices.Contains(g.Chunks, cell.Chunk) {
-			g.Chunks = append(g.Chunks, cell.Chunk)
-		}
-		if !slices.Contains(g.Calls, cell.Call) {
-			g.Calls = append(g.Calls, cell.Call)
-		}
+		gaps = append(gaps, shown)
 	}
-	slices.SortStableFunc(gaps, func(a, b gap) int { return cmp.Compare(b.Cells, a.Cells) })
 	return gaps
 }
 
-// headline says how the job ended and how much was answered: n of m.
-func (d Data) headline() string {
-	c := d.Result.Counts
-	answered := fmt.Sprintf("%s of %s questions answered", pipeline.Count(c.Answered), pipeline.Count(c.Cells))
-	if c.Gated > 0 {
-		answered += fmt.Sprintf(", %s not needed", pipeline.Count(c.Gated))
-	}
-	switch d.Result.Status {
-	case pipeline.JobCompleted:
-		return "Complete: " + answered + "."
-	case pipeline.JobPartial:
-		return fmt.Sprintf("Partial: %s, %s without an answer.", answered, pipeline.Count(len(d.Result.Missing)))
-	case pipeline.JobCancelled:
-		if c.Cells == 0 {
-			return "Cancelled before the document was split: nothing was judged."
-		}
-		return fmt.Sprintf("Cancelled: %s before it was stopped.", answered)
-	}
-	if c.Cells == 0 {
-		return "Failed: nothing was judged."
-	}
-	return fmt.Sprintf("Failed: %s, %s without an answer.", answered, pipeline.Count(c.Cells-c.Answered-c.Gated))
-}
-
-// caution is what a reader must know before anything else; "" for a complete job.
-func (d Data) caution() string {
-	if d.Result.Status == pipeline.JobCompleted {
-		return ""
-	}
-	text := "This report does not cover the whole document. Where something was not judged, that nothing is reported means nothing."
-	if !d.Result.Reason.None() {
-		text = "Reason: " + d.Result.Reason.Cause + ". " + text
-	}
-	if d.Result.Status == pipeline.JobPartial {
-		text += fmt.Sprintf(" What is missing can be asked for again: holdfast redrive %s", d.Result.Job.ID)
-	}
-	return strings.ReplaceAll(text, "..", ".")
-}
-
-// money is what was spent, in one sentence.
-func (d Data) money() string {
-	cost := d.Result.Spend.Cost
-	name := d.Model.PricedAs
-	switch {
-	case d.Model.Free && name != "":
-		return fmt.Sprintf("%s: $0 spent; at %s's price it would have been %s.", d.modelName(), name, cost)
-	case d.Model.Free:
-		return fmt.Sprintf("%s: $0 spent.", d.modelName())
-	default:
-		return fmt.Sprintf("%s spent on %s.", cost, d.modelName())
-	}
-}
-
-func (d Data) modelName() string {
-	if d.Model.Name == "" {
-		return d.Result.Job.Model
-	}
-	return d.Model.ID()
-}
-
-// title is a category's name for people; its id where the definition has no name for it.
-func (d Data) title(category string) string {
+// title says what a finding is about, for people: its category, or its call where the pipeline has no categories.
+func (d Data) title(f pipeline.Finding) string {
 	for _, c := range d.Definition.Categories {
-		if c.ID == category && c.Title != "" {
+		if c.ID == f.Category && c.Title != "" {
 			return c.Title
 		}
 	}
-	return category
+	if call, _, ok := d.Definition.Find(f.Call); ok && f.Category == "" {
+		return call.Title
+	}
+	return f.Category
+}
+
+// titles are the names of calls for people, each once.
+func (d Data) titles(calls []string) []string {
+	var titles []string
+	for _, id := range calls {
+		title := id
+		if call, _, ok := d.Definition.Find(id); ok && call.Title != "" {
+			title = call.Title
+		}
+		if !slices.Contains(titles, title) {
+			titles = append(titles, title)
+		}
+	}
+	return titles
 }
 
 func (d Data) analyst(f pipeline.Finding) string {

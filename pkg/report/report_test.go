@@ -151,6 +151,15 @@ func TestHTML(t *testing.T) {
 			says(t, out, fmt.Sprintf(`id="f%d"`, n), fmt.Sprintf(`id="t%d"`, n), fmt.Sprintf(`href="#t%d"`, n), fmt.Sprintf(`<sup><a href="#f%d">`, n))
 		}
 	})
+	t.Run("a finding names the questions that found the same", func(t *testing.T) {
+		d := data(t, func(d *report.Data) {
+			f := finding(t, pipeline.High, "The cap is ten", 1)
+			f.Contributors = []string{"s1c2", "gone"}
+			d.Result.Findings = []pipeline.Finding{f}
+			d.Definition.Stages[0].Calls[1].Title = "Is there a cap?"
+		})
+		says(t, page(t, d), "also found by: Is there a cap?, gone")
+	})
 	t.Run("a mark that crosses chunks is marked in both", func(t *testing.T) {
 		d := data(t, func(d *report.Data) {
 			d.Result.Findings = []pipeline.Finding{finding(t, pipeline.High, "script>.\r\nThe cap", 1)}
@@ -244,6 +253,18 @@ func TestHTML(t *testing.T) {
 		d := data(t, func(d *report.Data) { d.Result.Manifest.Chunks[1].Start++ })
 		if got := words(t, page(t, d)); got != text {
 			t.Errorf("got text %q", got)
+		}
+	})
+	t.Run("hundreds of tasks that were given up are a page of bounded size that says so", func(t *testing.T) {
+		d := data(t, lacking(pipeline.JobPartial), func(d *report.Data) {
+			for n := range 500 {
+				d.Result.Tasks = append(d.Result.Tasks, pipeline.TaskEnd{Task: pipeline.WorkTask(n), Status: pipeline.TaskAbandoned, Stages: 1})
+			}
+		})
+		out := page(t, d)
+		says(t, out, "The first 100 of 500")
+		if n := strings.Count(out, "<td>work#"); n != 100 {
+			t.Errorf("%d are shown, want 100", n)
 		}
 	})
 	t.Run("hundreds of chunks and thousands of tries make a page of bounded size", func(t *testing.T) {

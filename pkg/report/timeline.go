@@ -135,7 +135,7 @@ func (d Data) lanes(s scale, t *timeline) map[pipeline.TaskID]float64 {
 	for i, id := range order {
 		y := float64(t.TierTwoTop + i*laneHeight)
 		rows[id] = y + laneHeight/2
-		l := lane{Name: laneName(id), Y: y + laneHeight - 3, LineY: y + laneHeight/2}
+		l := lane{Name: d.laneName(id), Y: y + laneHeight - 3, LineY: y + laneHeight/2}
 		for _, r := range byTask[id] {
 			x := s.x(r.ClaimedAt)
 			l.Bars = append(l.Bars, shape{
@@ -155,9 +155,9 @@ func because(f pipeline.Failure) string {
 	return ", " + f.String()
 }
 
-func laneName(id pipeline.TaskID) string {
+func (d Data) laneName(id pipeline.TaskID) string {
 	if id.Kind() == pipeline.TaskWork {
-		return fmt.Sprintf("chunk %d", id.Number())
+		return fmt.Sprintf("%s %d", d.part(), id.Number())
 	}
 	return string(id.Kind())
 }

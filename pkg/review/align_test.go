@@ -13,7 +13,7 @@ import (
 // begins at the mark ^.
 func whole(text string) pipeline.Chunk { return pipeline.Chunk{End: len(text)} }
 
-func TestPlaces(t *testing.T) {
+func TestCaseR02Places(t *testing.T) {
 	for _, c := range []struct {
 		name, text, quote string
 		want              string // what the place must hold; "" = no place
@@ -135,6 +135,12 @@ func FuzzAlign(f *testing.F) {
 			return
 		}
 		got := newAligner(text, pipeline.Chunk{Start: core, End: len(text)}).find(quote)
+		const before, behind = "\u00e9 The cap. \U0001F469 ", " The end."
+		n := len(before)
+		far := newAligner(before+text+behind, pipeline.Chunk{Index: 9, Context: n, Start: n + core, End: n + len(text)}).find(quote)
+		if got.found() && (far.start != got.start+n || far.end != got.end+n) || far.match != got.match {
+			t.Fatalf("got %+v, and %d bytes further on %+v", got, n, far)
+		}
 		if !got.found() {
 			if strings.Contains(text, quote) && strings.Trim(text, " ") == quote && strings.ContainsFunc(quote, isContent) {
 				t.Fatalf("%q is not found in itself", quote)

@@ -18,6 +18,9 @@ const MaxAnswer = 1 << 20
 // answer itself, or what stands in it where that is beyond doubt (repaired): inside a fence or prose, with line breaks
 // inside of strings, with a comma too many. Anything that could be read in two ways is refused.
 func (r *Reviewer) Check(d pipeline.Definition, call pipeline.Call, text string) (clean string, repaired bool, err error) {
+	if d.Handler != "" {
+		return checkItem(text)
+	}
 	clean = strings.TrimSpace(text)
 	if err := readable(clean); err != nil {
 		return "", false, err

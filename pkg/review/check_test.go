@@ -35,7 +35,7 @@ const (
 )
 
 // Each answer has one verdict: taken as it is, taken as repaired, or refused with the reason for the next ask.
-func TestAnswers(t *testing.T) {
+func TestCaseM13Answers(t *testing.T) {
 	const (
 		accept = "accept"
 		repair = "repair"

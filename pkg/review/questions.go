@@ -15,6 +15,10 @@ func (r *Reviewer) Questions(s pipeline.StageRequest) (questions []pipeline.Ques
 	if s.Stage < 1 || s.Stage > len(s.Definition.Stages) {
 		return nil, nil, fmt.Errorf("there is no stage %d, the definition has %d", s.Stage, len(s.Definition.Stages))
 	}
+	if s.Definition.Handler != "" {
+		q, err := itemQuestion(s)
+		return []pipeline.Question{q}, nil, err
+	}
 	data, err := promptData(s)
 	if err != nil {
 		return nil, nil, err

@@ -25,6 +25,9 @@ func Chunks(text string, c pipeline.Chunking) ([]pipeline.Chunk, error) {
 	if err := check(text, c); err != nil {
 		return nil, err
 	}
+	if c.Lines {
+		return lines(text, c.MaxChunks)
+	}
 	o := outlineOf(text)
 	reach := reachOf(c)
 	anchors := append(o.anchors(c.Target, reach.least/2), len(text))
@@ -58,14 +61,16 @@ func check(text string, c pipeline.Chunking) error {
 		return errors.New("there is no text to cut")
 	case !utf8.ValidString(text):
 		return errors.New("the text is not UTF-8")
+	case c.MaxChunks < 1:
+		return fmt.Errorf("chunking: max_chunks (%d) must be at least 1", c.MaxChunks)
+	case c.Lines:
+		return nil
 	case c.Target < 1 || c.Max < c.Target:
 		return fmt.Errorf("chunking: needs 1 <= target (%d) <= max (%d)", c.Target, c.Max)
 	case c.Max > maxTokens:
 		return fmt.Errorf("chunking: max (%d) must be at most %d", c.Max, maxTokens)
 	case c.Overlap < 0 || c.Overlap >= c.Target:
 		return fmt.Errorf("chunking: overlap (%d) must be less than target (%d)", c.Overlap, c.Target)
-	case c.MaxChunks < 1:
-		return fmt.Errorf("chunking: max_chunks (%d) must be at least 1", c.MaxChunks)
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func TestEditsStayLocal(t *testing.T) {
 	}
 }
 
-func TestAnyTextIsCut(t *testing.T) {
+func TestCaseK02AnyTextIsCut(t *testing.T) {
 	prose := strings.Repeat("The fee is due within 30 days. It bears interest; see Section 3, which applies. ", 400)
 	for _, c := range []struct {
 		name, text string
@@ -217,7 +217,7 @@ func TestRefusals(t *testing.T) {
 
 // A cap and its exception are shown together at least once: a heading keeps its clause, and the context repeats what
 // stands before a cut.
-func TestClauseAndException(t *testing.T) {
+func TestCaseK03ClauseAndException(t *testing.T) {
 	filler := func(n int) string {
 		return strings.Repeat("The Supplier shall keep records of the Services and of each Order. ", n)
 	}
@@ -266,9 +266,16 @@ func FuzzChunks(f *testing.F) {
 		c := pipeline.Chunking{Target: target, Max: most, Overlap: overlap, MaxChunks: 20_000}
 		chunks, err := Chunks(text, c)
 		if err != nil {
+			if check(text, c) == nil && !errors.Is(err, ErrTooManyChunks) {
+				t.Fatalf("a text that can be cut was refused: %v", err)
+			}
 			return
 		}
 		mustHold(t, text, c, chunks)
+		tokens := pipeline.EstimateTokens(text)
+		if limit := 2 + 4*tokens/max(1, target-overlap); len(chunks) > limit {
+			t.Fatalf("got %d chunks of %d tokens, want at most %d", len(chunks), tokens, limit)
+		}
 	})
 }
 

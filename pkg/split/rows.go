@@ -4,16 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"holdfast/pkg/pipeline"
-)
-
-const (
-	// putRounds bounds how often rows that a batch left out are put again in one attempt.
-	putRounds = 8
-	// putWait is how long the first of these rounds waits; it doubles.
-	putWait = 50 * time.Millisecond
 )
 
 // rows are the work tasks of n chunks, born parked while the job is planned. The bell is rung right after they are put;
@@ -43,35 +35,7 @@ func (s *Splitter) put(ctx context.Context, a pipeline.Attempt, rows []pipeline.
 	if err := a.Fence(ctx); err != nil {
 		return fmt.Errorf("before the rows: %w", err)
 	}
-	for len(rows) > 0 {
-		n := min(len(rows), pipeline.MaxWrite)
-		if err := s.putBatch(ctx, rows[:n]); err != nil {
-			return err
-		}
-		rows = rows[n:]
-		a.Progress()
-	}
-	return nil
-}
-
-func (s *Splitter) putBatch(ctx context.Context, batch []pipeline.Task) error {
-	wait := putWait
-	for round := range putRounds {
-		if round > 0 {
-			if err := s.cfg.Clock.Sleep(ctx, wait); err != nil {
-				return err
-			}
-			wait *= 2
-		}
-		left, err := s.cfg.Tasks.PutTasks(ctx, batch)
-		if err != nil {
-			return fmt.Errorf("put the rows from %s on: %w", batch[0].Ref, err)
-		}
-		if batch = left; len(batch) == 0 {
-			return nil
-		}
-	}
-	return fmt.Errorf("put the rows from %s on: %d were left out %d times: %w", batch[0].Ref, len(batch), putRounds, pipeline.ErrBusy)
+	return pipeline.PutRows(ctx, s.cfg.Tasks, s.cfg.Clock, rows, a.Progress)
 }
 
 // ring sends the bells of rows that may be claimed.

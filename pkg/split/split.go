@@ -32,8 +32,9 @@ type Config struct {
 	Blobs  pipeline.Blobs
 	Clock  pipeline.Clock
 	Policy pipeline.Policy
-	// Ingest makes text of what was submitted. Its errors are permanent: the same bytes never read better.
-	Ingest func(name string, source []byte) (string, error)
+	// Ingest makes text of what was submitted. Its errors are permanent, the same bytes never read better, unless ctx
+	// ended or it gave up after its own time (pipeline.ErrTimedOut).
+	Ingest func(ctx context.Context, name string, source []byte) (pipeline.Document, error)
 	// Ring sends the bells of new rows. What it cannot send, the reaper rings.
 	Ring func(ctx context.Context, rows ...pipeline.Task) error
 	// Kill ends the process when a document holds PoisonMarker, so that tests can see what a document that kills its
@@ -94,10 +95,11 @@ func (s *Splitter) manifest(ctx context.Context, a pipeline.Attempt, job pipelin
 	if err == nil || !errors.Is(err, pipeline.ErrNotFound) {
 		return stands, err
 	}
-	text, err := s.ingest(ctx, job)
+	read, err := s.ingest(ctx, job)
 	if err != nil {
 		return pipeline.Manifest{}, err
 	}
+	text := read.Text
 	a.Progress()
 	d, err := s.definition(ctx, job)
 	if err != nil {
@@ -107,12 +109,16 @@ func (s *Splitter) manifest(ctx context.Context, a pipeline.Attempt, job pipelin
 	if err != nil {
 		return pipeline.Manifest{}, invalid("cut the document", err)
 	}
+	found.Notes = read.Origin.Notes
 	a.Progress()
 	if err := a.Fence(ctx); err != nil {
 		return pipeline.Manifest{}, fmt.Errorf("before the manifest: %w", err)
 	}
 	if err := s.cfg.Blobs.PutBlob(ctx, pipeline.DocumentKey(found.Document), []byte(text)); err != nil {
 		return pipeline.Manifest{}, fmt.Errorf("store the text: %w", err)
+	}
+	if err := s.putOrigin(ctx, job, read.Origin); err != nil {
+		return pipeline.Manifest{}, err
 	}
 	body, err := s.cfg.Items.PutItemOnce(ctx, job.ID, pipeline.ManifestKey, found.Encode())
 	if errors.Is(err, pipeline.ErrTooLarge) {
@@ -124,20 +130,34 @@ func (s *Splitter) manifest(ctx context.Context, a pipeline.Attempt, job pipelin
 	return pipeline.DecodeManifest(body)
 }
 
+// putOrigin stores the map back, if there is one.
+func (s *Splitter) putOrigin(ctx context.Context, job pipeline.Job, origin pipeline.Origin) error {
+	if len(origin.Parts) == 0 {
+		return nil
+	}
+	if err := s.cfg.Blobs.PutBlob(ctx, pipeline.OriginKey(job.Source), pipeline.Encode(origin)); err != nil {
+		return fmt.Errorf("store the map back: %w", err)
+	}
+	return nil
+}
+
 // ingest is the text of what was submitted.
-func (s *Splitter) ingest(ctx context.Context, job pipeline.Job) (string, error) {
+func (s *Splitter) ingest(ctx context.Context, job pipeline.Job) (pipeline.Document, error) {
 	source, err := s.blob(ctx, "document", pipeline.SourceKey(job.Source))
 	if err != nil {
-		return "", err
+		return pipeline.Document{}, err
 	}
-	text, err := s.cfg.Ingest(job.Name, source)
-	if err != nil {
-		return "", invalid("read the document", err)
+	d, err := s.cfg.Ingest(ctx, job.Name, source)
+	switch {
+	case err != nil && ctx.Err() != nil, errors.Is(err, pipeline.ErrTimedOut):
+		return pipeline.Document{}, fmt.Errorf("read the document: %w", err)
+	case err != nil:
+		return pipeline.Document{}, invalid("read the document", err)
 	}
-	if s.cfg.Kill != nil && strings.Contains(text, PoisonMarker) {
+	if s.cfg.Kill != nil && strings.Contains(d.Text, PoisonMarker) {
 		s.cfg.Kill()
 	}
-	return text, nil
+	return d, nil
 }
 
 // definition is what the job is pinned to.

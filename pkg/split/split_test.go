@@ -40,7 +40,7 @@ func newBench(t *testing.T, text string, edits ...func(*pipeline.Job)) *bench {
 	b.must(err)
 	b.cfg = Config{
 		Items: b.store, Tasks: b.store, Blobs: b.store, Clock: b.clock, Policy: pipeline.DefaultPolicy(),
-		Ingest: func(_ string, source []byte) (string, error) { b.reads++; return string(source), nil },
+		Ingest: func(_ context.Context, _ string, source []byte) (pipeline.Document, error) { b.reads++; return pipeline.Document{Text: string(source)}, nil },
 		Ring:   func(_ context.Context, rows ...pipeline.Task) error { b.rung = append(b.rung, rows...); return nil },
 	}
 	return b
@@ -194,9 +194,9 @@ func TestManifestThatStandsIsFollowed(t *testing.T) {
 	})
 	t.Run("one that another attempt stored first", func(t *testing.T) {
 		b := newBench(t, sample(t))
-		b.cfg.Ingest = func(_ string, source []byte) (string, error) {
+		b.cfg.Ingest = func(_ context.Context, _ string, source []byte) (pipeline.Document, error) {
 			_, err := b.store.PutItemOnce(t.Context(), jobID, pipeline.ManifestKey, pipeline.Manifest{Chunks: []pipeline.Chunk{{End: 10}}}.Encode())
-			return string(source), err
+			return pipeline.Document{Text: string(source)}, err
 		}
 		b.mustEnd(New(b.cfg).Handle(t.Context(), b.claim()), pipeline.Succeeded, "")
 		if len(b.rows()) != 1 {
@@ -221,7 +221,7 @@ func TestDocumentsThatCannotBeSplit(t *testing.T) {
 		says  string
 	}{
 		{"it cannot be read", func(b *bench) {
-			b.cfg.Ingest = func(string, []byte) (string, error) { return "", errors.New("contract.txt: no text: it is empty") }
+			b.cfg.Ingest = func(context.Context, string, []byte) (pipeline.Document, error) { return pipeline.Document{}, errors.New("contract.txt: no text: it is empty") }
 		}, "no text"},
 		{"it needs too many chunks", func(b *bench) {
 			b.d = pipelinetest.NewDefinition(2, 3, func(d *pipeline.Definition) { d.Chunking.MaxChunks = 5 })
@@ -331,9 +331,9 @@ func TestEndings(t *testing.T) {
 		b.store.Unprocessed = func(string, int) bool { return true }
 		ctx, cancel := context.WithCancelCause(t.Context())
 		a := b.claim()
-		b.cfg.Ingest = func(_ string, source []byte) (string, error) {
+		b.cfg.Ingest = func(_ context.Context, _ string, source []byte) (pipeline.Document, error) {
 			cancel(pipeline.ErrTimedOut)
-			return string(source), nil
+			return pipeline.Document{Text: string(source)}, nil
 		}
 		b.mustEnd(New(b.cfg).Handle(ctx, a), pipeline.Overran, pipeline.TimedOut)
 	})

@@ -17,6 +17,9 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
+// readCache is the page cache of each reading connection, 512 KB: rows are read by key, and the system has their pages.
+const readCache = "cache_size(-512)"
+
 // The names in the store's folder.
 const (
 	fileName  = "holdfast.db"
@@ -105,7 +108,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return s.explain(ctx, err)
 	}
-	if s.reads, err = sql.Open("sqlite", s.dsn(fmt.Sprintf("busy_timeout(%d)", s.cfg.BusyWait.Milliseconds()), "query_only(1)")); err != nil {
+	if s.reads, err = sql.Open("sqlite", s.dsn(fmt.Sprintf("busy_timeout(%d)", s.cfg.BusyWait.Milliseconds()), "query_only(1)", readCache)); err != nil {
 		return errors.Join(err, conn.Close())
 	}
 	pool := max(4, runtime.GOMAXPROCS(0))

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 // ask is the first asking of one cell: estimated input and the most it may answer.
 type ask struct {
 	input, output int
+	least         pipeline.Money // of one asking
 	dearest       pipeline.Money // the most that a single try of it can come to
 	stored        bool           // its reply is stored already
 }
@@ -35,18 +37,32 @@ const shownShare = 4
 // re-asked, with the escalated max_tokens, and every reply that it shows as long as an escalated one may be.
 func priceAsks(d pipeline.Definition, m pipeline.Manifest, model pipeline.ModelInfo) asks {
 	a := asks{index: map[cellKey]int{}}
+	if d.Handler != "" {
+		return handlerAsks(d, m, a)
+	}
 	for _, chunk := range m.Chunks {
 		for _, stage := range d.Stages {
 			for _, call := range stage.Calls {
 				shown := shownTokens(d, call)
 				input := inputTokens(d, call, chunk)
 				a.index[cellKey{chunk.Index, call.ID}] = len(a.list)
+				input, most := input+shown/shownShare, input+pipeline.Escalation*shown
 				a.list = append(a.list, ask{
-					input: input + shown/shownShare, output: call.MaxTokens,
-					dearest: dearestTry(model, input+pipeline.Escalation*shown, call.MaxTokens),
+					input: input, output: call.MaxTokens, least: model.Price.Of(input, call.MaxTokens),
+					dearest: dearestTry(model, most, call.MaxTokens),
 				})
 			}
 		}
+	}
+	return a
+}
+
+// handlerAsks are the cells of a handler: each try costs at most what the definition says, whatever the text.
+func handlerAsks(d pipeline.Definition, m pipeline.Manifest, a asks) asks {
+	call := d.Stages[0].Calls[0].ID
+	for _, chunk := range m.Chunks {
+		a.index[cellKey{chunk.Index, call}] = len(a.list)
+		a.list = append(a.list, ask{least: d.TryCost, dearest: d.TryCost})
 	}
 	return a
 }
@@ -106,17 +122,17 @@ func (s *Submitter) markStored(ctx context.Context, job pipeline.Job, d pipeline
 	cells := map[pipeline.ReplyKey][]int{}
 	var keys []pipeline.ReplyKey
 	for _, chunk := range m.Chunks {
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // a large document takes its time
+		}
 		for stage := range plain.Stages {
 			request := pipeline.StageRequest{Definition: plain, Job: job, Text: string(text), Chunk: chunk, Stage: stage + 1}
 			questions, _, err := s.cfg.Reviewer.Questions(request)
 			if err != nil {
 				return fmt.Errorf("render stage %s of chunk %d: %w", plain.Stages[stage].Name, chunk.Index, err)
 			}
-			for _, q := range questions {
-				key := q.Request.Key
-				if key == "" {
-					key = pipeline.KeyOf(job.Tenant, job.Model, job.Sample, q.Request)
-				}
+			for i, key := range keysOf(job, questions) {
+				q := questions[i]
 				if cells[key] == nil {
 					keys = append(keys, key)
 				}
@@ -131,6 +147,19 @@ func (s *Submitter) markStored(ctx context.Context, job pipeline.Job, d pipeline
 			a.list[i].stored = true
 		}
 	})
+}
+
+// keysOf are the questions' reply keys, where the reviewer has not set them.
+func keysOf(job pipeline.Job, questions []pipeline.Question) []pipeline.ReplyKey {
+	requests := make([]pipeline.Request, len(questions))
+	for i, q := range questions {
+		requests[i] = q.Request
+	}
+	keys := pipeline.KeysOf(job.Tenant, job.Model, job.Sample, requests)
+	for i, q := range questions {
+		keys[i] = cmp.Or(q.Request.Key, keys[i])
+	}
+	return keys
 }
 
 // lookUp tells which keys have a reply. What cannot be read now counts as not stored: this is an estimate.

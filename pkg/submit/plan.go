@@ -22,8 +22,15 @@ func (s *Submitter) Plan(ctx context.Context, id pipeline.JobID) (pipeline.Plan,
 }
 
 // OpenBudget fixes the job's plan and opens its budget at the plan's ceiling. Repeating it changes neither. A job that
-// was not held has no Start: whoever first needs its money calls this.
+// was not held has no Start: whoever first needs its money calls this. Those who need it together wait for the first,
+// since a plan renders every call.
 func (s *Submitter) OpenBudget(ctx context.Context, id pipeline.JobID) (pipeline.Plan, error) {
+	select {
+	case s.opening <- struct{}{}:
+		defer func() { <-s.opening }()
+	case <-ctx.Done():
+		return pipeline.Plan{}, context.Cause(ctx)
+	}
 	plan, err := s.Plan(ctx, id)
 	if err != nil {
 		return plan, err
@@ -118,7 +125,7 @@ func (s *Submitter) sum(job pipeline.Job, d pipeline.Definition, m pipeline.Mani
 			plan.Stored++
 			continue
 		}
-		plan.Least += model.Price.Of(ask.input, ask.output)
+		plan.Least += ask.least
 	}
 	plan.Expected = plan.Least + pipeline.Money(float64(plan.Least)*plan.FailShare)
 	plan.Worst = s.cfg.Policy.WorstCase(plan.Dearest)
@@ -133,6 +140,9 @@ func (s *Submitter) sum(job pipeline.Job, d pipeline.Definition, m pipeline.Mani
 func Lines(p pipeline.Plan) []string {
 	n := pipeline.Count
 	asked := p.Cells - p.Stored
+	if p.Model.Handler {
+		return handlerLines(p)
+	}
 	lines := []string{
 		fmt.Sprintf("%s x %s calls = %s cells, one question each: %s input tokens, at most %s output tokens",
 			chunks(p.Chunks), n(p.Calls), n(p.Cells), n(p.Input), n(p.MaxOutput)),

@@ -48,14 +48,17 @@ type Config struct {
 const DefaultFailShare = 0.05
 
 // Submitter submits and steers jobs.
-type Submitter struct{ cfg Config }
+type Submitter struct {
+	cfg     Config
+	opening chan struct{} // held while a plan is fixed; no mutex, since that may wait
+}
 
 // New is a submitter.
 func New(cfg Config) *Submitter {
 	if cfg.FailShare == 0 {
 		cfg.FailShare = DefaultFailShare
 	}
-	return &Submitter{cfg: cfg}
+	return &Submitter{cfg: cfg, opening: make(chan struct{}, 1)}
 }
 
 // Submission is a document and how it shall be worked on.
@@ -75,9 +78,12 @@ const maxRuns = 10_000
 
 // Submit puts the job and its split, or returns the job that stands: equal submissions are one job. One that was
 // cancelled or failed is followed by its next run, so is any when the submission asks for a fresh one; but a fresh run
-// that has not ended stands for the next who asks. A lost bell is no error: the row is due, the reaper rings.
+// that has not ended stands for the next who asks. One that was left until its deadline passed goes on. A lost bell is no error: the row is due, the reaper rings.
 func (s *Submitter) Submit(ctx context.Context, sub Submission) (job pipeline.Job, stood bool, err error) {
-	if err := sub.check(); err != nil {
+	if sub.Definition.Handler != "" {
+		sub.Model = sub.Definition.HandlerInfo()
+	}
+	if err := errors.Join(sub.check(), s.cfg.Policy.CheckTryTimeout(sub.Definition)); err != nil {
 		return pipeline.Job{}, false, fmt.Errorf("submit %s: %w", sub.Name, err)
 	}
 	hash := sha256.Sum256(sub.Source)
@@ -89,7 +95,9 @@ func (s *Submitter) Submit(ctx context.Context, sub Submission) (job pipeline.Jo
 		case err == nil && sub.anew(job):
 			continue
 		case err == nil:
-			job, err = s.lowered(ctx, sub, job)
+			if job, err = s.woken(ctx, job); err == nil {
+				job, err = s.lowered(ctx, sub, job)
+			}
 			return job, true, err
 		case !errors.Is(err, pipeline.ErrNotFound):
 			return pipeline.Job{}, false, fmt.Errorf("submit %s: read job %s: %w", sub.Name, id, err)
@@ -101,6 +109,24 @@ func (s *Submitter) Submit(ctx context.Context, sub Submission) (job pipeline.Jo
 		return job, !created, nil
 	}
 	return pipeline.Job{}, false, fmt.Errorf("submit %s: it has had %d runs: change the document or the pipeline", sub.Name, maxRuns)
+}
+
+// woken gives a job that was left, and whose deadline passed before anybody could end it, another one: who submits it
+// again wants it done, and would otherwise be handed what is about to be ended for nobody's having been there.
+func (s *Submitter) woken(ctx context.Context, job pipeline.Job) (pipeline.Job, error) {
+	late := func(job pipeline.Job) bool {
+		open := job.Status == pipeline.JobPlanned || job.Status == pipeline.JobRunning
+		return open && job.Expired(s.cfg.Clock.Now())
+	}
+	if !late(job) {
+		return job, nil
+	}
+	return s.change(ctx, job.ID, "give another deadline to", func(job pipeline.Job) (pipeline.Job, error) {
+		if late(job) {
+			job.Deadline = s.cfg.Clock.Now().Add(s.cfg.Policy.JobDeadline)
+		}
+		return job, nil
+	})
 }
 
 // lowered gives a job that stands the ceiling that the submission asks for. Once it has begun the ceiling is fixed, and

@@ -1,11 +1,8 @@
 package triage
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"holdfast/pkg/pipeline"
 )
@@ -15,19 +12,9 @@ type JobStory struct {
 	Job         pipeline.Job       `json:"job"`
 	Ended       bool               `json:"ended"` // false: what is known so far
 	Counts      pipeline.Counts    `json:"counts,omitzero"`
-	Clusters    []Cluster          `json:"clusters"`              // largest first
+	Gaps        []pipeline.Gap     `json:"gaps"`                  // what is missing, by reason; largest first
 	Tasks       []pipeline.TaskEnd `json:"tasks"`                 // those that did not end done
 	Unclaimable []pipeline.Task    `json:"unclaimable,omitempty"` // rung again and again, never claimed
-}
-
-// Cluster is the cells, or tasks, that are missing for one reason.
-type Cluster struct {
-	Kind   pipeline.Kind     `json:"kind"`
-	Cause  string            `json:"cause"` // of one of them
-	Cells  int               `json:"cells"`
-	Tasks  []pipeline.TaskID `json:"tasks"`
-	Stages []string          `json:"stages,omitempty"`
-	Calls  []string          `json:"calls,omitempty"`
 }
 
 // WhyJob is what a job is missing and why, the reasons grouped by kind and cause.
@@ -61,7 +48,7 @@ func (t *Triage) fromResult(ctx context.Context, s JobStory) (JobStory, error) {
 		return s, err
 	}
 	s.Counts = r.Counts
-	s.Clusters = Clusters(r.Missing)
+	s.Gaps = pipeline.Gaps(r.Missing)
 	for _, end := range r.Tasks {
 		if end.Status != pipeline.TaskDone {
 			s.Tasks = append(s.Tasks, end)
@@ -91,50 +78,6 @@ func (t *Triage) fromRows(ctx context.Context, s JobStory) (JobStory, error) {
 		}
 		missing = append(missing, cells...)
 	}
-	s.Clusters = Clusters(missing)
+	s.Gaps = pipeline.Gaps(missing)
 	return s, nil
-}
-
-// Clusters groups cells by the kind and cause of their failure; causes that differ in numbers only are one.
-func Clusters(cells []pipeline.Cell) []Cluster {
-	type reason struct {
-		kind  pipeline.Kind
-		cause string
-	}
-	index := map[reason]int{}
-	var clusters []Cluster
-	for _, cell := range cells {
-		key := reason{cell.Failure.Kind, withoutNumbers(cell.Failure.Cause)}
-		i, known := index[key]
-		if !known {
-			i = len(clusters)
-			index[key] = i
-			clusters = append(clusters, Cluster{Kind: cell.Failure.Kind, Cause: cell.Failure.Cause})
-		}
-		c := &clusters[i]
-		c.Cells++
-		c.Tasks = once(c.Tasks, pipeline.WorkTask(cell.Chunk))
-		c.Calls = once(c.Calls, cell.Call)
-		if cell.Failure.Stage != "" {
-			c.Stages = once(c.Stages, cell.Failure.Stage)
-		}
-	}
-	slices.SortStableFunc(clusters, func(a, b Cluster) int { return cmp.Compare(b.Cells, a.Cells) })
-	return clusters
-}
-
-func once[T comparable](all []T, v T) []T {
-	if slices.Contains(all, v) {
-		return all
-	}
-	return append(all, v)
-}
-
-func withoutNumbers(cause string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= '0' && c <= '9' {
-			return -1
-		}
-		return c
-	}, cause)
 }

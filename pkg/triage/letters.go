@@ -9,19 +9,22 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
-// Letter is a dead letter held against the row that it is about.
+// Letter is the newest dead letter of a task, held against the row that it is about.
 type Letter struct {
 	pipeline.DeadLetter
 	Queue   string           `json:"queue"`
+	Letters int              `json:"letters"` // how many there are of the task: one for each time that it was given up, and the queue's own
 	Row     *pipeline.Task   `json:"row,omitempty"`
 	Stale   bool             `json:"stale"`   // it says nothing about the row as it stands
 	Meaning string           `json:"meaning"` // for a person
 	Expires pipeline.Instant `json:"expires"`
 }
 
-// DeadLetters is every dead letter of both queues, the one that expires next first. Reading them changes nothing.
+// DeadLetters is every task that has a dead letter in either queue, the one whose newest expires next first. What is
+// no message of ours stands for itself. Reading them changes nothing.
 func (t *Triage) DeadLetters(ctx context.Context) ([]Letter, error) {
 	var all []Letter
+	index := map[string]int{}
 	for _, q := range []struct {
 		name  string
 		queue pipeline.Queue
@@ -36,7 +39,7 @@ func (t *Triage) DeadLetters(ctx context.Context) ([]Letter, error) {
 				if err != nil {
 					return nil, err
 				}
-				all = append(all, l)
+				all = oncePerTask(all, index, l)
 			}
 			if cursor = next; cursor == "" {
 				break
@@ -47,8 +50,25 @@ func (t *Triage) DeadLetters(ctx context.Context) ([]Letter, error) {
 	return all, nil
 }
 
+// oncePerTask adds a letter, or puts it in the place of an older one of the same task.
+func oncePerTask(all []Letter, index map[string]int, l Letter) []Letter {
+	key := fmt.Sprintf("%s/%s/%s", l.Queue, l.Job, l.Task)
+	if i, known := index[key]; known && l.Task != "" {
+		l.Letters += all[i].Letters
+		if l.SentAt < all[i].SentAt {
+			letters := l.Letters
+			l = all[i]
+			l.Letters = letters
+		}
+		all[i] = l
+		return all
+	}
+	index[key] = len(all)
+	return append(all, l)
+}
+
 func (t *Triage) letter(ctx context.Context, queue string, letter pipeline.DeadLetter) (Letter, error) {
-	l := Letter{DeadLetter: letter, Queue: queue, Expires: letter.SentAt.Add(t.cfg.Policy.DeadLetterRetention)}
+	l := Letter{DeadLetter: letter, Queue: queue, Letters: 1, Expires: letter.SentAt.Add(t.cfg.Policy.DeadLetterRetention)}
 	ref := pipeline.Ref{Job: letter.Job, ID: letter.Task}
 	if ref.Job == "" {
 		m, err := pipeline.DecodeMessage(letter.Body)
@@ -62,7 +82,7 @@ func (t *Triage) letter(ctx context.Context, queue string, letter pipeline.DeadL
 	row, err := t.cfg.Store.Task(ctx, ref)
 	switch {
 	case errors.Is(err, pipeline.ErrNotFound):
-		l.Stale, l.Meaning = true, "stale: there is no such row"
+		l.Stale, l.Meaning = true, "there is no such row"
 		return l, nil
 	case err != nil:
 		return l, fmt.Errorf("read the row of a dead letter: %w", err)
@@ -70,9 +90,9 @@ func (t *Triage) letter(ctx context.Context, queue string, letter pipeline.DeadL
 	l.Row = &row
 	switch {
 	case !row.Status.Ended():
-		l.Stale, l.Meaning = true, fmt.Sprintf("stale: the row is still %s", row.Status)
+		l.Stale, l.Meaning = true, fmt.Sprintf("the row is still %s", row.Status)
 	case row.Status != pipeline.TaskAbandoned:
-		l.Stale, l.Meaning = true, fmt.Sprintf("stale: the row is %s", row.Status)
+		l.Stale, l.Meaning = true, fmt.Sprintf("the row is %s", row.Status)
 	default:
 		l.Meaning = "abandoned: " + row.Reason.String()
 	}

@@ -58,7 +58,9 @@ func wrap(text string, n int) []string {
 func (s TaskStory) Text() string {
 	var p page
 	p.line(0, "%s of job %s (%s, the job is %s)", s.Task.ID, s.Job.ID, s.Job.Name, s.Job.Status)
-	if s.Chunk != nil {
+	if s.Chunk != nil && s.Item != "" {
+		p.line(0, "item %d: %s", s.Chunk.Index, short(s.Item, 200))
+	} else if s.Chunk != nil {
 		p.line(0, "chunk %d, bytes %s to %s%s", s.Chunk.Index, pipeline.Count(s.Chunk.Start), pipeline.Count(s.Chunk.End), heading(s.Chunk.Heading))
 	}
 	p.line(0, "%s", s.standing())
@@ -68,10 +70,10 @@ func (s TaskStory) Text() string {
 	if c := s.Cancellation; c != nil {
 		p.line(2, "%s, %d stages saved before", c.Label, c.Saved)
 	}
-	p.line(0, "in all: %s", sums(s.Sums))
+	p.line(0, "in all: %s", sums(s.Sums, s.Item != ""))
 	for _, a := range s.Attempts {
 		p.WriteString("\n")
-		a.write(&p)
+		a.write(&p, s.Item != "")
 	}
 	for _, r := range s.Closed {
 		p.WriteString("\n")
@@ -109,7 +111,7 @@ func (s TaskStory) standing() string {
 	return text
 }
 
-func (a AttemptStory) write(p *page) {
+func (a AttemptStory) write(p *page, item bool) {
 	switch {
 	case a.Record != nil:
 		r := *a.Record
@@ -121,7 +123,7 @@ func (a AttemptStory) write(p *page) {
 		if r.Failure.Detail != "" {
 			p.line(4, "%s", r.Failure.Detail)
 		}
-		p.line(2, "%s", sums(r))
+		p.line(2, "%s", sums(r, item))
 	case a.Running:
 		p.line(0, "TIER TWO  generation %d, worker %s: it runs", a.Generation, a.Worker)
 	default:
@@ -155,9 +157,12 @@ func ender(r pipeline.Record) string {
 	return "worker " + r.Worker
 }
 
-func sums(r pipeline.Record) string {
-	text := fmt.Sprintf("%s, %s new answers, %s tokens in and %s out, %s",
-		tries(r.Tries+r.Unnamed), pipeline.Count(r.Answers), pipeline.Count(r.Usage.Input), pipeline.Count(r.Usage.Output), r.Cost)
+func sums(r pipeline.Record, item bool) string {
+	tokens := fmt.Sprintf(", %s tokens in and %s out", pipeline.Count(r.Usage.Input), pipeline.Count(r.Usage.Output))
+	if item && r.Usage == (pipeline.Usage{}) {
+		tokens = ""
+	}
+	text := fmt.Sprintf("%s, %s new answers%s, %s", tries(r.Tries+r.Unnamed), pipeline.Count(r.Answers), tokens, r.Cost)
 	var failures []string
 	for _, kind := range slices.Sorted(maps.Keys(r.Failures)) {
 		failures = append(failures, fmt.Sprintf("%s %d", kind, r.Failures[kind]))

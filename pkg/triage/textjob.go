@@ -25,15 +25,15 @@ func (s JobStory) Text() string {
 	if !s.Ended {
 		p.line(0, "it has not ended: this is what is known so far")
 	}
-	for _, c := range s.Clusters {
+	for _, g := range s.Gaps {
 		p.WriteString("\n")
-		c.write(&p)
+		writeGap(&p, g)
 	}
 	s.writeTasks(&p)
 	for _, row := range s.Unclaimable {
 		p.line(0, "unclaimable: %s was rung %d times since its last claim, and nobody claims it", row.ID, row.Rings)
 	}
-	if len(s.Clusters)+len(s.Tasks)+len(s.Unclaimable) == 0 {
+	if len(s.Gaps)+len(s.Tasks)+len(s.Unclaimable) == 0 {
 		p.line(0, "nothing is missing")
 	}
 	return p.String()
@@ -45,13 +45,13 @@ func (s JobStory) WriteText(w io.Writer) error {
 	return err
 }
 
-func (c Cluster) write(p *page) {
-	p.line(0, "%s cells  %s: %s", pipeline.Count(c.Cells), c.Kind, c.Cause)
-	if len(c.Stages) > 0 {
-		p.line(2, "stages %s", names(c.Stages))
+func writeGap(p *page, g pipeline.Gap) {
+	p.line(0, "%s cells  %s: %s", pipeline.Count(g.Cells), g.Kind, g.Cause)
+	if len(g.Stages) > 0 {
+		p.line(2, "stages %s", names(g.Stages))
 	}
-	p.line(2, "calls %s", names(c.Calls))
-	p.line(2, "tasks %s", names(c.Tasks))
+	p.line(2, "calls %s", names(g.Calls))
+	p.line(2, "tasks %s", names(g.Tasks))
 }
 
 func (s JobStory) writeTasks(p *page) {
@@ -60,15 +60,23 @@ func (s JobStory) writeTasks(p *page) {
 	}
 	p.WriteString("\n")
 	p.line(0, "tasks that did not end done")
+	alike := map[string][]pipeline.TaskID{}
+	var order []string
 	for _, t := range s.Tasks {
-		text := fmt.Sprintf("%s %s, %d of %d stages accepted", t.Task, t.Status, t.Accepted, t.Stages)
+		text := fmt.Sprintf("%s, %d of %d stages accepted", t.Status, t.Accepted, t.Stages)
 		if t.Label != "" {
 			text += ", " + t.Label
 		}
 		if !t.Reason.None() {
 			text += ": " + t.Reason.String()
 		}
-		p.line(2, "%s", text)
+		if alike[text] == nil {
+			order = append(order, text)
+		}
+		alike[text] = append(alike[text], t.Task)
+	}
+	for _, text := range order {
+		p.line(2, "%s %s", names(alike[text]), text)
 	}
 }
 

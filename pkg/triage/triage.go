@@ -43,6 +43,7 @@ type TaskStory struct {
 	Job          pipeline.Job           `json:"job"`
 	Task         pipeline.Task          `json:"task"`
 	Chunk        *pipeline.Chunk        `json:"chunk,omitempty"`
+	Item         string                 `json:"item,omitempty"`         // the line that the chunk is, where chunks are lines
 	Attempts     []AttemptStory         `json:"attempts"`               // tier two, oldest first
 	Closed       []pipeline.Record      `json:"closed,omitempty"`       // endings of the row that were nobody's attempt
 	Missing      []pipeline.Cell        `json:"missing,omitempty"`      // cells of accepted stages without an answer
@@ -160,6 +161,9 @@ func (t *Triage) context(ctx context.Context, s *TaskStory) error {
 		}
 		if n := s.Task.ID.Number(); n >= 0 && n < len(m.Chunks) {
 			s.Chunk = &m.Chunks[n]
+			if s.Item, err = t.itemOf(ctx, s.Job, m.Document, *s.Chunk); err != nil {
+				return err
+			}
 		}
 	}
 	if s.Task.Status != pipeline.TaskCancelled {

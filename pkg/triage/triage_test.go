@@ -194,8 +194,8 @@ func TestWhy(t *testing.T) {
 		b := newBench(t)
 		s, err := triage.New(b.cfg).WhyJob(t.Context(), jobID)
 		b.must(err)
-		if len(s.Clusters) != 1 || s.Clusters[0].Kind != pipeline.Refused || len(s.Tasks) != 1 {
-			t.Errorf("got clusters %+v and tasks %+v", s.Clusters, s.Tasks)
+		if len(s.Gaps) != 1 || s.Gaps[0].Kind != pipeline.Refused || len(s.Tasks) != 1 {
+			t.Errorf("got gaps %+v and tasks %+v", s.Gaps, s.Tasks)
 		}
 		r := pipeline.Result{Counts: pipeline.Counts{Cells: 12, Answered: 8, Failed: 2, NotAsked: 2}, Missing: []pipeline.Cell{
 			{Chunk: 1, Call: "s2c1", Failure: pipeline.Fail(pipeline.Lost, "worker died 3 times")},
@@ -206,8 +206,8 @@ func TestWhy(t *testing.T) {
 		b.setJob(func(j *pipeline.Job) { j.Result = "result" })
 		s, err = triage.New(b.cfg).WhyJob(t.Context(), jobID)
 		b.must(err)
-		if len(s.Clusters) != 2 || s.Clusters[0].Cells != 2 || s.Clusters[0].Kind != pipeline.Refused || len(s.Clusters[0].Tasks) != 2 {
-			t.Errorf("got %+v, want the two refusals as one cluster first", s.Clusters)
+		if len(s.Gaps) != 2 || s.Gaps[0].Cells != 2 || s.Gaps[0].Kind != pipeline.Refused || len(s.Gaps[0].Tasks) != 2 {
+			t.Errorf("got %+v, want the two refusals as one gap first", s.Gaps)
 		}
 		if !strings.Contains(s.Text(), "8 of 12 cells answered") {
 			t.Errorf("the text does not say how much was answered:\n%s", s.Text())
@@ -337,8 +337,8 @@ func TestRedrive(t *testing.T) {
 	})
 }
 
-func TestDeadLetters(t *testing.T) {
-	t.Run("each is held against its row, and reading them changes nothing", func(t *testing.T) {
+func TestCaseX06DeadLetters(t *testing.T) {
+	t.Run("each task is there once, held against its row, and reading them changes nothing", func(t *testing.T) {
 		b := newBench(t)
 		b.must(b.store.PutRaw(pipeline.Ref{Job: jobID, ID: pipeline.WorkTask(0)}, map[string]any{"status": "pending"}))
 		bury := func(id pipeline.TaskID, native bool) {
@@ -347,6 +347,8 @@ func TestDeadLetters(t *testing.T) {
 		}
 		bury(pipeline.WorkTask(0), true)
 		bury(pipeline.WorkTask(2), false)
+		b.clock.Advance(time.Minute)
+		bury(pipeline.WorkTask(2), true)
 		bury(pipeline.WorkTask(7), true)
 		b.must(b.control.Bury(t.Context(), pipeline.DeadLetter{Body: []byte("{"), Reason: pipeline.Fail(pipeline.Invalid, "no JSON"), SentAt: b.clock.Now()}))
 		for range 2 {
@@ -354,13 +356,16 @@ func TestDeadLetters(t *testing.T) {
 			b.must(err)
 			got := map[string]string{}
 			for _, l := range letters {
-				got[string(l.Task)] = fmt.Sprintf("%v %s", l.Stale, l.Meaning)
+				got[string(l.Task)] = fmt.Sprintf("%d %v %s", l.Letters, l.Stale, l.Meaning)
+			}
+			if len(letters) != 4 {
+				t.Errorf("got %d lines, want each of 4 tasks once", len(letters))
 			}
 			for task, want := range map[pipeline.TaskID]string{
-				pipeline.WorkTask(0): "true stale: the row is still pending",
-				pipeline.WorkTask(2): "false abandoned: lost in stage stage-2: worker w3 died",
-				pipeline.WorkTask(7): "true stale: there is no such row",
-				"":                   "false not a message of ours: no JSON",
+				pipeline.WorkTask(0): "1 true the row is still pending",
+				pipeline.WorkTask(2): "2 false abandoned: lost in stage stage-2: worker w3 died",
+				pipeline.WorkTask(7): "1 true there is no such row",
+				"":                   "1 false not a message of ours: no JSON",
 			} {
 				if got[string(task)] != want {
 					t.Errorf("%s: got %q, want %q", task, got[string(task)], want)

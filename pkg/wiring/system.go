@@ -1,19 +1,15 @@
 package wiring
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"log/slog"
 	"time"
 
-	"holdfast/pkg/call"
 	"holdfast/pkg/finalize"
-	"holdfast/pkg/ingest"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/reap"
 	"holdfast/pkg/review"
-	"holdfast/pkg/split"
 	"holdfast/pkg/submit"
 	"holdfast/pkg/triage"
 	"holdfast/pkg/work"
@@ -21,16 +17,22 @@ import (
 
 // Config is what a process is told.
 type Config struct {
-	Tenant   string
-	Worker   string // unique to the process
-	Policy   pipeline.Policy
-	Clock    pipeline.Clock
-	Log      *slog.Logger
-	Model    pipeline.Model // nil in a process that does not work
-	InFlight int            // tries at once
-	Claims   int            // chunks claimed at once; 0 = enough to keep InFlight busy
-	Poll     time.Duration  // of the queues
-	Grace    time.Duration  // for calls in flight when the process is asked to stop
+	Tenant string
+	Worker string // unique to the process
+	Policy pipeline.Policy
+	Clock  pipeline.Clock
+	Log    *slog.Logger
+	Model  pipeline.Model // nil in a process that asks none
+	// Functions work on the chunks of jobs whose definition names them as its handler, by name@version: with the tries,
+	// caps, stored answers and money of calls.
+	Functions map[string]pipeline.Function
+	// Handlers are work that keeps its own stages and checkpoints, by the name@version that a definition names.
+	Handlers map[string]func(*Backend) pipeline.Handler
+	Cache    string        // folder for what takes long to make and is the same for every job; empty: none
+	InFlight int           // tries at once
+	Claims   int           // chunks claimed at once; 0 = enough to keep InFlight busy
+	Poll     time.Duration // of the queues
+	Grace    time.Duration // for calls in flight when the process is asked to stop
 	Jitter   func() float64
 	NewID    func() string
 	Kill     func() // what the poison markers of split and finalize call; nil = they are ignored
@@ -100,51 +102,6 @@ func randomID() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // it never fails: it ends the program first
 	return hex.EncodeToString(b[:])
-}
-
-// Worker is the engine with its handlers, over the system's backend.
-func (s *System) Worker() *work.Worker {
-	b, cfg := s.Backend, s.cfg
-	reviewer := review.New()
-	caller := call.New(call.Config{
-		Model: cfg.Model, Replies: b.Store, Blobs: b.Blobs, Budgets: b.Store, Limits: b.Store,
-		Clock: cfg.Clock, Policy: cfg.Policy, InFlight: cfg.InFlight, Jitter: cfg.Jitter,
-		OpenBudget: func(ctx context.Context, job pipeline.JobID) error {
-			_, err := s.Submitter.OpenBudget(ctx, job)
-			return err
-		},
-		Observe: func(task pipeline.Ref, answer pipeline.Answer) {
-			e := work.Event{What: "answer", Job: task.Job, Task: task.ID, Worker: cfg.Worker, Cost: answer.Cost}
-			switch {
-			case answer.Reused:
-				e.What = "reuse"
-				cfg.Observe(e)
-			case answer.Failure.None() && answer.Stop == nil:
-				cfg.Observe(e)
-			}
-		},
-	})
-	stages := work.NewStages(work.StagesConfig{
-		Model: cfg.Model.Info().ID(), Asker: caller, Reviewer: reviewer, Items: b.Store, Replies: b.Store, Feed: b.Store,
-		Blobs: b.Blobs, Clock: cfg.Clock, Policy: cfg.Policy,
-	})
-	splitter := split.New(split.Config{
-		Items: b.Store, Tasks: b.Store, Blobs: b.Blobs, Ingest: ingest.Text, Clock: cfg.Clock, Policy: cfg.Policy,
-		Ring: b.Queues.Ring, Kill: cfg.Kill,
-	})
-	finalizer := finalize.New(finalize.Config{Store: b.Store, Blobs: b.Blobs, Clock: cfg.Clock, Policy: cfg.Policy, Kill: cfg.Kill})
-	return work.New(work.Config{
-		Worker: cfg.Worker, Store: b.Store, Reaper: s.Reaper, Opener: s.Opener,
-		Sources: []work.Source{
-			{Name: pipeline.ControlQueue, Queue: b.Queues.Control, Slots: 2},
-			{Name: pipeline.WorkQueue, Queue: b.Queues.Work, Slots: cfg.Claims, Batch: 1, Door: caller.Wait},
-		},
-		Handlers: map[pipeline.TaskKind]pipeline.Handler{
-			pipeline.TaskSplit: splitter, pipeline.TaskWork: stages, pipeline.TaskFinalize: finalizer,
-		},
-		Clock: cfg.Clock, Policy: cfg.Policy, Log: cfg.Log, Poll: cfg.Poll, Grace: cfg.Grace, NewID: cfg.NewID,
-		Jitter: cfg.Jitter, Observe: cfg.Observe, Stuck: cfg.Stuck,
-	})
 }
 
 // Policy is the policy that the process works by.

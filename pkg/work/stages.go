@@ -210,6 +210,8 @@ func (s *Stages) cell(a pipeline.Attempt, r pipeline.StageRequest, q pipeline.Qu
 	case answer.Failure.Kind.CellFails():
 	case answer.Defers || !a.Last():
 		return cell, false
+	case r.Definition.Handler != "": // nothing follows that could go on without it: the task is abandoned, and says so
+		return cell, false
 	}
 	cell.State, cell.Failure = pipeline.CellFailed, failure
 	return cell, true

@@ -23,6 +23,29 @@ type Span struct{ Start, End int }
 // Overlap is how many bytes two spans have in common.
 func (s Span) Overlap(o Span) int { return max(0, min(s.End, o.End)-max(s.Start, o.Start)) }
 
+// leastOverlap is how many bytes a passage and a marked clause must share to be about the same, or all of the shorter.
+const leastOverlap = 15
+
+// Meets says that a passage and a marked clause are about the same.
+func (s Span) Meets(o Span) bool {
+	return s.Overlap(o) >= min(leastOverlap, s.End-s.Start, o.End-o.Start)
+}
+
+// Distinct joins places that overlap: a passage counts once, however many findings quote it.
+func Distinct(found []Span) []Span {
+	sorted := slices.Clone(found)
+	slices.SortFunc(sorted, func(a, b Span) int { return a.Start - b.Start })
+	var all []Span
+	for _, f := range sorted {
+		if n := len(all); n > 0 && f.Start < all[n-1].End {
+			all[n-1].End = max(all[n-1].End, f.End)
+			continue
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
 // Contract is one text with the clauses that were marked in it, by the names that CUAD gives to kinds of clauses.
 type Contract struct {
 	Name    string // of the file, without .txt

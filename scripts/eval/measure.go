@@ -6,6 +6,7 @@ import (
 
 	"holdfast/pkg/offline"
 	"holdfast/pkg/pipeline"
+	"holdfast/scripts/baseline"
 	"holdfast/scripts/cuad"
 )
 
@@ -74,16 +75,14 @@ type sheet struct {
 	calls              int
 }
 
-func measure(d pipeline.Definition, c cuad.Contract, baselineOnly bool) (sheet, error) {
+func measure(d pipeline.Definition, by turn) (sheet, error) {
 	s := sheet{ours: map[string]tally{}, base: map[string]tally{}}
 	s.categories, s.checks = rowsOf(d)
-	plain := passages(c.Text)
-	var r reviewed
-	if !baselineOnly {
-		var err error
-		if r, err = reviewText(d, c.Text); err != nil {
-			return sheet{}, err
-		}
+	c := by.contract
+	plain := baseline.Passages(c.Text)
+	r, err := reviewText(d, by.model, c.Text)
+	if err != nil {
+		return sheet{}, err
 	}
 	for _, body := range r.bodies {
 		s.calls += len(body.Cells)
@@ -140,21 +139,14 @@ func (r row) passages(done reviewed) []cuad.Span {
 	return all
 }
 
-// leastOverlap is how many bytes a passage and a marked clause must share to be about the same, or all of the shorter.
-const leastOverlap = 15
-
-func overlaps(a, b cuad.Span) bool {
-	return a.Overlap(b) >= min(leastOverlap, a.End-a.Start, b.End-b.Start)
-}
-
 func tallyOf(marked, found []cuad.Span) tally {
 	var t tally
 	if len(marked) > 0 {
 		t.labelled = 1
 	}
-	for _, f := range distinct(found) {
+	for _, f := range cuad.Distinct(found) {
 		t.passages++
-		if slices.ContainsFunc(marked, func(m cuad.Span) bool { return overlaps(f, m) }) {
+		if slices.ContainsFunc(marked, func(m cuad.Span) bool { return f.Meets(m) }) {
 			t.right++
 			t.found = 1
 		}
@@ -163,21 +155,6 @@ func tallyOf(marked, found []cuad.Span) tally {
 		t.absent = t.labelled
 	}
 	return t
-}
-
-// distinct joins places that overlap: a passage counts once, however many findings quote it.
-func distinct(found []cuad.Span) []cuad.Span {
-	sorted := slices.Clone(found)
-	slices.SortFunc(sorted, func(a, b cuad.Span) int { return a.Start - b.Start })
-	var all []cuad.Span
-	for _, f := range sorted {
-		if n := len(all); n > 0 && f.Start < all[n-1].End {
-			all[n-1].End = max(all[n-1].End, f.End)
-			continue
-		}
-		all = append(all, f)
-	}
-	return all
 }
 
 // lacking says that the review called the category absent; where an absence is no finding, that no part scored enough

@@ -23,18 +23,18 @@ type reviewed struct {
 
 // merge is what stays of the findings.
 func (r reviewed) merge(d pipeline.Definition) []pipeline.Finding {
-	return finalize.Merge(d, r.job, r.manifest, r.bodies)
+	return finalize.Merge(d, r.job, r.manifest, r.bodies).Stay
 }
 
 // reviewText does what a job does, without a store.
-func reviewText(d pipeline.Definition, text string) (reviewed, error) {
+func reviewText(d pipeline.Definition, model *offline.Model, text string) (reviewed, error) {
 	chunks, err := split.Chunks(text, d.Chunking)
 	if err != nil {
 		return reviewed{}, err
 	}
 	sum := sha256.Sum256([]byte(text))
 	job := pipeline.Job{ID: "eval", Model: offline.Name, Source: hex.EncodeToString(sum[:])}
-	one := reviewer{d: d, job: job, text: text, read: review.New(), model: offline.New(offline.Config{})}
+	one := reviewer{d: d, job: job, text: text, read: review.New(), model: model}
 	r := reviewed{job: job, manifest: pipeline.Manifest{Chunks: chunks, Document: job.Source}}
 	for _, c := range chunks {
 		bodies, err := one.chunk(c)

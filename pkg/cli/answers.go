@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"holdfast/pkg/pipeline"
+	"holdfast/pkg/report"
+	"holdfast/pkg/wiring"
+)
+
+// answers reads the cells of the calls that make no findings, chunk by chunk: the stages that were accepted and the
+// replies as they are stored. What the result calls missing comes with its reason.
+type answers struct {
+	s          *wiring.System
+	result     pipeline.Result
+	definition pipeline.Definition
+	text       string
+	rows       map[pipeline.TaskID]pipeline.Task
+}
+
+// cellOf names a cell.
+type cellOf struct {
+	chunk int
+	call  string
+}
+
+func (r answers) all(ctx context.Context) iter.Seq2[report.Answer, error] {
+	return func(yield func(report.Answer, error) bool) {
+		missing := map[cellOf]pipeline.Cell{}
+		for _, cell := range r.result.Missing {
+			missing[cellOf{cell.Chunk, cell.Call}] = cell
+		}
+		for _, chunk := range r.result.Manifest.Chunks {
+			found, err := r.chunk(ctx, chunk, missing)
+			if err != nil {
+				yield(report.Answer{}, fmt.Errorf("read the answers about chunk %d: %w", chunk.Index, err))
+				return
+			}
+			for _, a := range found {
+				if !yield(a, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (r answers) chunk(ctx context.Context, chunk pipeline.Chunk, missing map[cellOf]pipeline.Cell) ([]report.Answer, error) {
+	var found []report.Answer
+	var keys []pipeline.ReplyKey
+	for i, stage := range r.definition.Stages {
+		cells, err := r.cells(ctx, chunk, i+1)
+		if err != nil {
+			return nil, err
+		}
+		for _, call := range stage.Calls {
+			if call.Findings != "" {
+				continue
+			}
+			cell, lacks := missing[cellOf{chunk.Index, call.ID}]
+			if !lacks {
+				cell = cells[call.ID]
+			}
+			if cell.State == pipeline.CellAnswered && cell.Key != "" {
+				keys = append(keys, cell.Key)
+			}
+			found = append(found, report.Answer{
+				Chunk: chunk.Index, Start: chunk.Start, End: chunk.End, About: report.About(r.text, chunk), Call: call.ID,
+				State: cell.State, Key: cell.Key, Value: cell.Value, Cost: cell.Cost, Reused: cell.Reused, Tries: cell.Tries, Failure: cell.Failure,
+			})
+		}
+	}
+	replies, err := pipeline.ReadReplies(ctx, r.s.Backend.Store, r.s.Backend.Blobs, pipeline.NewRealClock(), keys)
+	for i := range found {
+		found[i].Text = replies[found[i].Key].Text
+	}
+	return found, err
+}
+
+// cells are those of a chunk's accepted stage, by call; none of a stage that was not accepted.
+func (r answers) cells(ctx context.Context, chunk pipeline.Chunk, stage int) (map[string]pipeline.Cell, error) {
+	row, known := r.rows[pipeline.WorkTask(chunk.Index)]
+	if !known || stage > row.Accepted {
+		return nil, nil
+	}
+	body, err := bodyOf(ctx, r.s, row, stage)
+	if err != nil {
+		return nil, err
+	}
+	cells := make(map[string]pipeline.Cell, len(body.Cells))
+	for _, cell := range body.Cells {
+		cells[cell.Call] = cell
+	}
+	return cells, nil
+}
+
+// bodyOf is the accepted body of a stage.
+func bodyOf(ctx context.Context, s *wiring.System, row pipeline.Task, stage int) (pipeline.StageBody, error) {
+	key := pipeline.BodyKey(row.ID, stage, row.Body(stage))
+	body, err := s.Backend.Store.Item(ctx, row.Job, key)
+	if err != nil {
+		return pipeline.StageBody{}, fmt.Errorf("read %s, which was accepted: %w", key, err)
+	}
+	return pipeline.Decode[pipeline.StageBody](body, key)
+}
+
+// before is what the job's last result said before it was redriven; nil if it never was, or if that is not known.
+func before(ctx context.Context, s *wiring.System, r pipeline.Result, rows map[pipeline.TaskID]pipeline.Task) (*pipeline.Result, error) {
+	for epoch := r.Epoch - 1; epoch >= 1; epoch-- {
+		row, known := rows[pipeline.FinalizeTask(epoch)]
+		if !known || row.Status != pipeline.TaskDone {
+			continue
+		}
+		body, err := s.Backend.Blobs.Blob(ctx, pipeline.ResultKey(r.Job.ID, epoch, row.Generation))
+		if errors.Is(err, pipeline.ErrNotFound) {
+			continue // another of its claims wrote it
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the result of epoch %d: %w", epoch, err)
+		}
+		old, err := pipeline.Decode[pipeline.Result](body, "result")
+		return &old, err
+	}
+	return nil, nil
+}

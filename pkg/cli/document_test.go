@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"holdfast/pkg/ingest/ingesttest"
+	"holdfast/pkg/pipeline"
+)
+
+// clauses are those of the small contract.
+var clauses = []string{
+	"1. TERM", "This agreement has a term of two years.", "2. LIABILITY", "The reseller shall indemnify the vendor.",
+}
+
+func TestDocumentsOfEveryFormat(t *testing.T) {
+	for name, c := range map[string]struct{ body, place string }{
+		"contract.docx": {string(ingesttest.Docx{Body: ingesttest.Paragraphs(clauses...)}.Bytes()), "paragraph 4"},
+		"contract.pdf":  {string(ingesttest.PDF{Pages: [][]string{clauses[:2], clauses[2:]}}.Bytes()), "page 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, "")
+			o := d.runs(exitCompleted, d.doc(name, c.body))
+			if o.Counts.Answered != 28 {
+				t.Errorf("%d cells answered, want 28", o.Counts.Answered)
+			}
+			s := d.system()
+			job, err := s.Backend.Store.Job(t.Context(), o.Job)
+			d.must(err)
+			manifest, err := pipeline.ReadManifest(t.Context(), s.Backend.Store, job.ID)
+			d.must(err)
+			text, err := s.Backend.Blobs.Blob(t.Context(), pipeline.DocumentKey(manifest.Document))
+			d.must(err)
+			body, err := s.Backend.Blobs.Blob(t.Context(), pipeline.OriginKey(job.Source))
+			d.must(err)
+			origin, err := pipeline.Decode[pipeline.Origin](body, "origin")
+			d.must(err)
+			if got := origin.Where(strings.Index(string(text), clauses[3])); got != c.place {
+				t.Errorf("got place %q, want %q", got, c.place)
+			}
+		})
+	}
+	t.Run("pages without text are told at once and stay with the job", func(t *testing.T) {
+		d := newDesk(t, "")
+		doc := d.doc("contract.pdf", string(ingesttest.PDF{Pages: [][]string{clauses, {}}, Scanned: map[int]bool{2: true}}.Bytes()))
+		const note = "NOT READ: there is no text on page 2 of 2"
+		d.says(d.does(exitCompleted, d.runArgs(doc)...), note)
+		s := d.system()
+		jobs, _, err := s.Backend.Store.Jobs(t.Context(), "local", "", 10)
+		d.must(err)
+		manifest, err := pipeline.ReadManifest(t.Context(), s.Backend.Store, jobs[0].ID)
+		d.must(err)
+		if len(manifest.Notes) != 1 || !strings.HasPrefix(manifest.Notes[0], note) {
+			t.Errorf("got notes %q, want %q", manifest.Notes, note)
+		}
+	})
+}
+
+func TestI05DocumentsThatNobodyCanReadAreRefusedBeforeAnythingIsMade(t *testing.T) {
+	for name, c := range map[string]struct{ body, says string }{
+		"an encrypted PDF":  {string(ingesttest.PDF{Pages: [][]string{clauses}, UserPassword: "secret"}.Bytes()), "needs a password"},
+		"an encrypted DOCX": {string(ingesttest.Compound("EncryptedPackage")), "needs a password"},
+		"an old .doc":       {string(ingesttest.Compound("WordDocument")), "save it as DOCX"},
+		"a scan":            {string(ingesttest.PDF{Pages: [][]string{{}}, Scanned: map[int]bool{1: true}}.Bytes()), "OCR"},
+		"a cut PDF":         {"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "damaged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, "")
+			doc := d.doc("contract.txt", c.body)
+			for _, command := range []string{"run", "submit"} {
+				d.says(d.does(exitFailed, command, doc), "contract.txt: ", c.says)
+			}
+			d.nothingLeft()
+		})
+	}
+}

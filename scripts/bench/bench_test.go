@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"holdfast/pkg/pipeline"
+	"holdfast/pkg/pipelinetest"
+	"holdfast/pkg/wiring"
+)
+
+// inVirtualTime runs a contender where only waiting takes time, each write so long, and nothing that is computed.
+func inVirtualTime(t *testing.T, c child, write time.Duration) (r report) {
+	t.Helper()
+	var err error
+	if c.Document, err = document(c.Load.Chunks, "A"); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if c.Contender == "null" {
+			r, err = runNull(ctx, c)
+		} else {
+			r, err = c.over(ctx, slowed(wiring.InMemory(pipeline.DefaultPolicy(), pipeline.NewRealClock()), write))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return r
+}
+
+// slowed lets each write of the store take a while, all at once: a commit is shared.
+func slowed(b *wiring.Backend, write time.Duration) *wiring.Backend {
+	b.Store = pipelinetest.Wrap(b.Store, func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+		if op.Write && write > 0 {
+			time.Sleep(write)
+		}
+		return do(ctx)
+	})
+	return b
+}
+
+func TestTheEngineMakesNobodyWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail  float64
+		write time.Duration // that each write takes
+		most  float64       // makespan over that of the bare calls
+	}{
+		"no failures":               {0, 0, 1.05},
+		"5 % of the tries fail":     {0.05, 0, 1.05},
+		"a store that takes 2 ms":   {0, 2 * time.Millisecond, 1.08},
+		"and 5 % of the tries fail": {0.05, 2 * time.Millisecond, 1.05},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := full
+			l.Fail = c.fail
+			bare := inVirtualTime(t, child{Contender: "null", Load: l}, 0).Makespan
+			ours := inVirtualTime(t, child{Contender: "holdfast", Load: l}, c.write).Makespan
+			ratio := float64(ours) / float64(bare)
+			t.Logf("%v, the bare calls take %v: %.3f", ours.Round(time.Millisecond), bare.Round(time.Millisecond), ratio)
+			if ratio > c.most {
+				t.Errorf("the work takes %.3f of the time of its bare calls, want at most %.2f", ratio, c.most)
+			}
+		})
+	}
+}
