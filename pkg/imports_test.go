@@ -91,9 +91,11 @@ func forbidden(name, other, path string, internal bool) string {
 // allowed are the outside dependencies of steps.
 var allowed = map[string][]string{
 	"ingest": {"golang.org/x/text/encoding/charmap"}, // character sets
-	"ingest/pdf": {"github.com/klippa-app/go-pdfium", "github.com/klippa-app/go-pdfium/enums", "github.com/klippa-app/go-pdfium/errors",
+	"ingest/pdf": {
+		"github.com/klippa-app/go-pdfium", "github.com/klippa-app/go-pdfium/enums", "github.com/klippa-app/go-pdfium/errors",
 		"github.com/klippa-app/go-pdfium/references", "github.com/klippa-app/go-pdfium/requests", "github.com/klippa-app/go-pdfium/webassembly", // PDFium, in a sandbox
-		"github.com/tetratelabs/wazero", "github.com/tetratelabs/wazero/api", "github.com/tetratelabs/wazero/experimental"}, // the sandbox: limits and interruption
+		"github.com/tetratelabs/wazero", "github.com/tetratelabs/wazero/api", "github.com/tetratelabs/wazero/experimental",
+	}, // the sandbox: limits and interruption
 	"review": {"github.com/santhosh-tekuri/jsonschema/v6", // answers are validated against their JSON Schema
 		"golang.org/x/text/unicode/norm"}, // quotes are found in whatever form they are composed
 }

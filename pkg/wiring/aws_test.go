@@ -56,14 +56,14 @@ func review() pipeline.Definition {
 	})
 }
 
-// answering answers at once, with 800 bytes and a finding now and then.
-type answering struct{}
+// prompt answers at once, with 800 bytes and a finding now and then.
+type prompt struct{}
 
-func (answering) Info() pipeline.ModelInfo {
+func (prompt) Info() pipeline.ModelInfo {
 	return pipeline.ModelInfo{Name: "answering", Version: "1", Price: pipeline.Price{Input: 3000, Output: 15000}, ContextTokens: 100_000, MaxOutput: 4000}
 }
 
-func (answering) Complete(_ context.Context, r pipeline.Request) (pipeline.Response, error) {
+func (prompt) Complete(_ context.Context, r pipeline.Request) (pipeline.Response, error) {
 	text := fmt.Sprintf(`{"score": 0.9, "note": %q}`, prose(r.Key, 760))
 	return pipeline.Response{Text: text, Stop: pipeline.StopEnd, Usage: pipeline.Usage{Input: r.InputTokens(), Output: 200}}, nil
 }
@@ -89,9 +89,9 @@ func TestBenchOnAWS(t *testing.T) {
 	meter := &pipelinetest.Meter{}
 	back := onAWS(t, p, func(a *wiring.AWS) { a.Transport = meter.Around })
 	system := wiring.New(back, wiring.Config{
-		Tenant: "tenant", Worker: "bench", Policy: p, Model: answering{}, InFlight: 64, Claims: 4, Poll: time.Second, Jitter: half,
+		Tenant: "tenant", Worker: "bench", Policy: p, Model: prompt{}, InFlight: 64, Claims: 4, Poll: time.Second, Jitter: half,
 	})
-	job, _, err := system.Submitter.Submit(t.Context(), submit.Submission{Name: "contract.txt", Source: []byte(text(chunks)), Definition: review(), Model: answering{}.Info()})
+	job, _, err := system.Submitter.Submit(t.Context(), submit.Submission{Name: "contract.txt", Source: []byte(text(chunks)), Definition: review(), Model: prompt{}.Info()})
 	if err != nil {
 		t.Fatal(err)
 	}
