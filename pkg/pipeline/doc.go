@@ -82,7 +82,7 @@
 //
 // Steps, in the order a document meets them: submit, ingest, split, work, call, review, finalize, reap, report, triage.
 // Each imports this package and no other step. Adapters (memory, sqlitestore, dynamostore, sqsqueue, s3blob, awsclient,
-// offline, pipelines, config, command) import this package and their own dependency. wiring joins the steps over a
+// offline, openai, pipelines, config, command) import this package and their own dependency. wiring joins the steps over a
 // backend; cli talks to people and chooses the model; carry takes a job from one backend to another.
 //
 // # The claim protocol

@@ -7,9 +7,12 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -35,6 +38,29 @@ type Count struct {
 func (m *Meter) Around(inner http.RoundTripper) http.RoundTripper {
 	m.inner = inner
 	return m
+}
+
+// MeteredProxy is a meter for processes: they reach the service through its address.
+type MeteredProxy struct {
+	Meter
+	URL string
+}
+
+// NewMeteredProxy is a meter before a service, until the test ends.
+func NewMeteredProxy(t testing.TB, forward *httputil.ReverseProxy) *MeteredProxy {
+	t.Helper()
+	transport := &http.Transport{MaxIdleConnsPerHost: 128}
+	p := &MeteredProxy{}
+	forward.Transport = p.Around(transport)
+	forward.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
+	server := httptest.NewServer(forward)
+	p.URL = server.URL
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		transport.CloseIdleConnections()
+	})
+	return p
 }
 
 // RoundTrip counts a request and its answer.
