@@ -20,9 +20,10 @@ func TestOnLocalStackBillsAtTheSocket(t *testing.T) {
 	server := httptest.NewServer(sim)
 	defer server.Close()
 	const concurrency, kills = 16, 2
-	said := d.does(exitCompleted, "run", d.doc("contract.txt", contract(0, 14_000)), "--profile", "compact", "--out", d.out,
-		"--model", "openai/offline", "--model-url", server.URL, "--workers", "2", "--concurrency", "16", "--kill", "2")
-	d.says(said, "2 workers killed")
+	o := d.runs(exitCompleted, d.doc("contract.txt", contract(0, 14_000)), "--model", "openai/offline", "--model-url", server.URL, "--workers", "2", "--kill", "2")
+	if o.Killed != kills {
+		t.Errorf("%d workers were killed, want %d", o.Killed, kills)
+	}
 	s := d.system()
 	result, err := resultOf(t.Context(), s, d.job(s))
 	d.must(err)

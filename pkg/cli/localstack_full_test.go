@@ -35,6 +35,9 @@ func TestOnLocalStackFullSize(t *testing.T) {
 		t.Errorf("%d of %d cells answered, %d missing", result.Counts.Answered, calls, len(result.Missing))
 	}
 	d.says(out, "0 stored answers asked again", "2 workers killed")
+	for _, line := range meter.Lines(calls) {
+		t.Log(line)
+	}
 	sum := meter.Total()
 	t.Logf("LocalStack with dynoxide: %d chunks, %d calls, %d tries: %d requests, %.0f write units, %v, $%.2f per million calls",
 		len(d.rows(s, job.ID)), calls, result.Spend.Tries, sum.Requests, sum.Writes, time.Since(begun).Round(time.Second), meter.Price()/float64(calls)*1e6)

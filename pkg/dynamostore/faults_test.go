@@ -121,6 +121,37 @@ func TestFaults(t *testing.T) {
 			t.Errorf("got error %v, want ErrConflict and no refusal", err)
 		}
 	})
+	t.Run("a refusal is one, whatever its status, and shows the row", func(t *testing.T) {
+		for _, status := range []int{http.StatusBadRequest, http.StatusConflict} {
+			b := newBench(t)
+			b.proxy.Fail(1, claims, status, "ConditionalCheckFailedException")
+			_, err := b.claim("A")
+			if old, is := pipeline.Old(err); !is || old == nil || old.Ref != b.row.Ref {
+				t.Errorf("status %d: got error %v, want a refusal that shows the row", status, err)
+			}
+		}
+	})
+	t.Run("a key that is throttled loses no reply", func(t *testing.T) { // D-09
+		b := newBench(t)
+		n := 0
+		b.proxy.Fail(-1, func(c pipelinetest.Call) bool {
+			if !c.Has("PutItem", "reply#") {
+				return false
+			}
+			n++
+			return n%2 == 1
+		}, http.StatusBadRequest, "ThrottlingException")
+		for i := range 20 {
+			_, err := b.Store.PutReply(b.Context(), pipeline.Reply{Key: pipeline.ReplyKey(fmt.Sprint(i)), Text: "{}"})
+			b.must(err)
+		}
+		for i := range 20 {
+			key := pipeline.ReplyKey(fmt.Sprint(i))
+			if found, _, err := b.Store.Replies(b.Context(), []pipeline.ReplyKey{key}); err != nil || len(found) != 1 {
+				t.Errorf("reply %d: got %d, error %v", i, len(found), err)
+			}
+		}
+	})
 	t.Run("a late copy of a renewal, an end and a failure disturb no later claim", func(t *testing.T) {
 		for name, c := range map[string]struct {
 			held pipelinetest.Matching
@@ -239,7 +270,7 @@ func unprocessed(answer []byte) []byte {
 }
 
 // Whatever cancelled a transaction is told apart.
-func TestTransactionReasons(t *testing.T) {
+func TestCaseD07TransactionReasons(t *testing.T) {
 	for reasons, want := range map[string]error{
 		"TransactionConflict,None":                             pipeline.ErrConflict,
 		"ConditionalCheckFailed,None":                          pipeline.ErrFenced,

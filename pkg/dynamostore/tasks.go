@@ -121,6 +121,11 @@ func (s *Store) swap(ctx context.Context, op string, ref pipeline.Ref, condition
 		if sent.landed(old, changes) {
 			return taskOf(old), nil
 		}
+		if len(old) == 0 { // no row, or a refusal that does not show it
+			if old, err = s.get(ctx, s.rows, taskKey(ref)); err != nil {
+				return pipeline.Task{}, named(op+" "+ref.String()+" was refused, and the row could not be read", err)
+			}
+		}
 		return pipeline.Task{}, conditionError(op, ref, old)
 	}
 	if err != nil {
