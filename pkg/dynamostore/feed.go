@@ -36,7 +36,7 @@ func (s *Store) PutFindings(ctx context.Context, g pipeline.FindingGroup) error 
 		}
 		g.Seq = last + 1
 		group := feedKey(g.Job, g.Seq)
-		group[bodyKey] = valueOf(string(pipeline.Encode(g)))
+		setBody(group, pipeline.Encode(g))
 		return s.append(ctx, fedKey(g), group)
 	}))
 }
@@ -88,8 +88,16 @@ func (s *Store) Findings(ctx context.Context, job pipeline.JobID, after int64, l
 		return nil, named("findings of job "+string(job), err)
 	}
 	var groups []pipeline.FindingGroup
+	size := 0
 	for _, row := range page {
-		group, err := pipeline.Decode[pipeline.FindingGroup]([]byte(textIn(row, bodyKey)), "finding group")
+		body, err := bodyIn(row)
+		if err != nil {
+			return nil, named("findings of job "+string(job), err)
+		}
+		if size += len(body); size > pipeline.MaxPage && len(groups) > 0 {
+			return groups, nil // what was left out comes after the last of these
+		}
+		group, err := pipeline.Decode[pipeline.FindingGroup](body, "finding group")
 		if err != nil {
 			return nil, err
 		}
