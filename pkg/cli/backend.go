@@ -26,6 +26,14 @@ func (f backendFlags) aws() wiring.AWS {
 	return wiring.AWS{Stack: f.Stack, Endpoint: f.Endpoint, Bucket: f.Bucket}
 }
 
+// connected is the backend with connections for as many requests as the process makes at once: one for each call, and
+// some for its own.
+func (a *app) connected() wiring.AWS {
+	where := a.aws()
+	where.Inflight = a.calls + 16
+	return where
+}
+
 // args are the flags again, for a worker process.
 func (f backendFlags) args() []string {
 	if !f.isAWS() {

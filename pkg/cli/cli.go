@@ -71,6 +71,7 @@ type app struct {
 	clock    pipeline.RealClock
 	policy   pipeline.Policy
 	program  Program
+	calls    int // at once in this process, if it works
 }
 
 // codeError ends the program with a code; an empty text prints nothing more.
@@ -182,7 +183,7 @@ func (a *app) fullText() string {
 // backend opens the backend; worker is who receives, if the command does; full is told of a full disk.
 func (a *app) backend(worker string, full func(error)) (*wiring.Backend, error) {
 	if a.isAWS() {
-		b, err := wiring.OpenAWS(a.ctx, a.aws(), a.policy)
+		b, err := wiring.OpenAWS(a.ctx, a.connected(), a.policy)
 		if err != nil {
 			return nil, err
 		}

@@ -60,6 +60,7 @@ func (c *workerCmd) Run(a *app) error {
 	defer unguard()
 	drain, stop := context.WithCancelCause(a.drain)
 	defer stop(nil)
+	a.calls = c.Concurrency
 	b, err := a.backend(name, stop) // nothing can be kept any more: ask nothing more
 	if err != nil {
 		return err
