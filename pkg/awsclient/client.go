@@ -51,6 +51,7 @@ type Clients struct {
 	settings Settings
 	base     *http.Transport   // the connections
 	pool     http.RoundTripper // what stands before them
+	watch    *watch            // over the store's answers
 }
 
 // New reads the usual chain of credentials. An endpoint on this machine needs none.
@@ -86,6 +87,7 @@ func New(ctx context.Context, s Settings) (*Clients, error) {
 	if s.Transport != nil {
 		c.pool = s.Transport(c.base)
 	}
+	c.watch = &watch{inner: c.pool, now: time.Now}
 	return c, nil
 }
 
@@ -154,7 +156,7 @@ func (c *Clients) DynamoDB() *dynamodb.Client {
 	return dynamodb.NewFromConfig(c.cfg, func(o *dynamodb.Options) {
 		o.BaseEndpoint = address(c.settings.DynamoDB, c.settings.Endpoint)
 		o.Retryer = retryer(storeTries, "TransactionConflictException")
-		o.HTTPClient = c.http(storeTimeout)
+		o.HTTPClient = &http.Client{Transport: c.watch, Timeout: storeTimeout}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Proxy stands between an AWS client and the service, or LocalStack: it forwards requests, and does to those that a
@@ -166,6 +167,21 @@ func (p *Proxy) Around(n int, match Matching, do func(forward func()) (cut bool)
 		var answer *answered
 		if do(func() { answer = forward() }) {
 			return nil
+		}
+		return answer
+	})
+}
+
+// Dated gives every answer that no rule picked the date that a server with another clock would give, and tells of each.
+func (p *Proxy) Dated(date func(now time.Time) string, told chan<- struct{}) {
+	p.add(-1, func(Call) bool { return true }, func(_ Call, forward func() *answered) *answered {
+		answer := forward()
+		if answer != nil {
+			answer.header.Set("Date", date(time.Now()))
+		}
+		select {
+		case told <- struct{}{}:
+		default:
 		}
 		return answer
 	})

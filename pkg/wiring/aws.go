@@ -51,10 +51,16 @@ func OpenAWS(ctx context.Context, a AWS, p pipeline.Policy) (*Backend, error) {
 	if err != nil {
 		return nil, a.where(err)
 	}
+	store := dynamostore.New(clients.DynamoDB(), a.Stack)
+	// One question before all others: are the tables there, and what time is it there?
+	if _, err := store.Job(ctx, "-"); err != nil && !errors.Is(err, pipeline.ErrNotFound) {
+		return nil, a.where(err)
+	}
 	return &Backend{
-		Store:  dynamostore.New(clients.DynamoDB(), a.Stack),
+		Store:  store,
 		Blobs:  s3blob.New(clients.S3(), a.bucket()),
 		Queues: pipeline.Queues{Control: control, Work: work},
+		Skew:   clients.Skew,
 		Close: func() error {
 			clients.Close()
 			return nil
