@@ -38,6 +38,9 @@ type Config struct {
 // Slots bound the tries in flight of a process.
 type Slots chan struct{}
 
+// unsavedShare is how many slots there are for each answer that may be unstored beside the tries in flight.
+const unsavedShare = 8
+
 // NewSlots is room for n tries.
 func NewSlots(n int) Slots { return make(Slots, max(1, n)) }
 
@@ -46,7 +49,7 @@ type Caller struct {
 	cfg     Config
 	info    pipeline.ModelInfo
 	slots   Slots // a try in flight holds one; waiting for a retry holds none
-	unsaved Slots // what came back and is not stored yet holds one
+	unsaved Slots // what came back, is not stored yet and gave its slot away holds one
 	door    *door
 	purses  purses
 	meter   meter
@@ -73,7 +76,7 @@ func New(cfg Config) *Caller {
 	if c.slots = cfg.Slots; c.slots == nil {
 		c.slots = NewSlots(cfg.InFlight)
 	}
-	c.unsaved = NewSlots(cap(c.slots))
+	c.unsaved = NewSlots(cap(c.slots) / unsavedShare)
 	c.door = &door{limits: cfg.Limits, clock: cfg.Clock, info: c.info, policy: cfg.Policy, share: newShare()}
 	c.purses.open = map[pipeline.Fence]*purse{}
 	return c

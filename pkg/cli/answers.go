@@ -86,7 +86,7 @@ func (r answers) cells(ctx context.Context, chunk pipeline.Chunk, stage int) (ma
 	if !known || stage > row.Accepted {
 		return nil, nil
 	}
-	body, err := bodyOf(ctx, r.s, row, stage)
+	body, err := pipeline.ReadBody(ctx, r.s.Backend.Store, row, stage)
 	if err != nil {
 		return nil, err
 	}
@@ -95,16 +95,6 @@ func (r answers) cells(ctx context.Context, chunk pipeline.Chunk, stage int) (ma
 		cells[cell.Call] = cell
 	}
 	return cells, nil
-}
-
-// bodyOf is the accepted body of a stage.
-func bodyOf(ctx context.Context, s *wiring.System, row pipeline.Task, stage int) (pipeline.StageBody, error) {
-	key := pipeline.BodyKey(row.ID, stage, row.Body(stage))
-	body, err := s.Backend.Store.Item(ctx, row.Job, key)
-	if err != nil {
-		return pipeline.StageBody{}, fmt.Errorf("read %s, which was accepted: %w", key, err)
-	}
-	return pipeline.Decode[pipeline.StageBody](body, key)
 }
 
 // before is what the job's last result said before it was redriven; nil if it never was, or if that is not known.

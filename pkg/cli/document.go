@@ -10,6 +10,7 @@ import (
 
 	"holdfast/pkg/ingest"
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/wiring"
 )
 
 // readerCache is the folder for the compiled reader of PDF; empty if the user has none.
@@ -47,4 +48,17 @@ func (a *app) readable(file string, source []byte) error {
 		fmt.Fprintf(a.err, "%s: %s\n", filepath.Base(file), note)
 	}
 	return nil
+}
+
+// originOf is the map back of the job's document; the zero one if there is none.
+func originOf(ctx context.Context, s *wiring.System, job pipeline.Job) pipeline.Origin {
+	body, err := s.Backend.Blobs.Blob(ctx, pipeline.OriginKey(job.Source))
+	if err != nil {
+		return pipeline.Origin{} // a plain text has none, and a report does not fail for want of one
+	}
+	origin, err := pipeline.Decode[pipeline.Origin](body, "map back")
+	if err != nil {
+		return pipeline.Origin{}
+	}
+	return origin
 }

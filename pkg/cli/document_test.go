@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,8 +17,8 @@ var clauses = []string{
 
 func TestDocumentsOfEveryFormat(t *testing.T) {
 	for name, c := range map[string]struct{ body, place string }{
-		"contract.docx": {string(ingesttest.Docx{Body: ingesttest.Paragraphs(clauses...)}.Bytes()), "paragraph 4"},
-		"contract.pdf":  {string(ingesttest.PDF{Pages: [][]string{clauses[:2], clauses[2:]}}.Bytes()), "page 2"},
+		"contract.docx": {string(ingesttest.Docx{Body: ingesttest.Paragraphs(append([]string{"AGREEMENT"}, clauses...)...)}.Bytes()), "paragraph 2"},
+		"contract.pdf":  {string(ingesttest.PDF{Pages: [][]string{{"AGREEMENT"}, clauses}}.Bytes()), "page 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, "")
@@ -35,9 +37,12 @@ func TestDocumentsOfEveryFormat(t *testing.T) {
 			d.must(err)
 			origin, err := pipeline.Decode[pipeline.Origin](body, "origin")
 			d.must(err)
-			if got := origin.Where(strings.Index(string(text), clauses[3])); got != c.place {
+			if got := origin.Where(strings.Index(string(text), clauses[0])); got != c.place {
 				t.Errorf("got place %q, want %q", got, c.place)
 			}
+			findings, err := os.ReadFile(filepath.Join(d.out, "findings.json"))
+			d.must(err)
+			d.says(string(findings), `"source": "`+c.place+`"`)
 		})
 	}
 	t.Run("pages without text are told at once and stay with the job", func(t *testing.T) {
@@ -45,6 +50,9 @@ func TestDocumentsOfEveryFormat(t *testing.T) {
 		doc := d.doc("contract.pdf", string(ingesttest.PDF{Pages: [][]string{clauses, {}}, Scanned: map[int]bool{2: true}}.Bytes()))
 		const note = "NOT READ: there is no text on page 2 of 2"
 		d.says(d.does(exitCompleted, d.runArgs(doc)...), note)
+		summary, err := os.ReadFile(filepath.Join(d.out, "report.md"))
+		d.must(err)
+		d.says(string(summary), "NOT READ")
 		s := d.system()
 		jobs, _, err := s.Backend.Store.Jobs(t.Context(), "local", "", 10)
 		d.must(err)

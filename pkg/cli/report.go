@@ -122,6 +122,7 @@ func reportData(ctx context.Context, s *wiring.System, r pipeline.Result) (repor
 			return data, fmt.Errorf("read the text of job %s: %w", r.Job.ID, err)
 		}
 		data.Text = string(text)
+		data.Origin = originOf(ctx, s, r.Job)
 	}
 	rows, err := pipeline.AllTasks(ctx, s.Backend.Store, r.Job.ID)
 	if err != nil {

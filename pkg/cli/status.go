@@ -103,7 +103,7 @@ func countsOf(ctx context.Context, s *wiring.System, job pipeline.Job) (pipeline
 			continue
 		}
 		for stage := 1; stage <= row.Accepted; stage++ {
-			body, err := bodyOf(ctx, s, row, stage)
+			body, err := pipeline.ReadBody(ctx, s.Backend.Store, row, stage)
 			if err != nil {
 				return c, err
 			}

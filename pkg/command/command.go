@@ -2,7 +2,8 @@
 // leaves nothing running.
 //
 // It may decide: what an exit of the command means, and how much of what it prints is kept.
-// It may not: run a command through a shell that its definition does not name, or let one outlive its try.
+// It may not: run a command through a shell that its definition does not name, let one outlive its try, or, with a
+// [Guard], its worker.
 package command
 
 import (
@@ -14,7 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -36,11 +36,14 @@ const MaxOutput = 256 << 10
 //
 // Where the worker is killed the kernel kills the command (on Linux); what that has started may run on: see [Guard].
 func Run(ctx context.Context, item pipeline.WorkItem) (pipeline.Output, error) {
-	return work(ctx, item, func(int) func() { return func() {} })
+	return work(ctx, item, watch{started: func(int) func() { return func() {} }})
 }
 
-// watch is told of a process group that was started, and by what it returns of its end.
-type watch func(group int) (over func())
+// watch is who is told of what runs.
+type watch struct {
+	mark    string                        // NAME=value, put into a command's environment; "" = nothing
+	started func(group int) (over func()) // is told of a process group, and by what it returns of its end
+}
 
 func work(ctx context.Context, item pipeline.WorkItem, watch watch) (pipeline.Output, error) {
 	if len(item.Command) == 0 {
@@ -49,6 +52,9 @@ func work(ctx context.Context, item pipeline.WorkItem, watch watch) (pipeline.Ou
 	cmd, err := commandOf(item)
 	if err != nil {
 		return free, err
+	}
+	if watch.mark != "" {
+		cmd.Env = append(cmd.Env, watch.mark)
 	}
 	r, err := run(ctx, cmd, item.Text, watch)
 	if err != nil {
@@ -63,7 +69,7 @@ func work(ctx context.Context, item pipeline.WorkItem, watch watch) (pipeline.Ou
 	}
 	failure := r.failure(item.Text)
 	if failure.Kind == pipeline.Throttled {
-		return free, &pipeline.ModelError{Failure: failure}
+		out = free
 	}
 	return out, &pipeline.ModelError{Failure: failure}
 }
@@ -191,6 +197,3 @@ func quoted(said string) string {
 	}
 	return ": " + said
 }
-
-// afterExit is how long what a command left behind may still hold its output open: only what left its process group.
-const afterExit = time.Second

@@ -28,7 +28,9 @@ func workAndDie() {
 		os.Unsetenv(asGuard)
 		run = guard.Run
 	}
-	_, _ = run(context.Background(), item(file, sh(`sleep 1000 & echo $$ $! > "$1.tmp"; mv "$1.tmp" "$1"; wait`, "{}")...))
+	_, _ = run(context.Background(), item(file, sh(`sleep 1000 & first=$!
+if command -v setsid > /dev/null; then setsid sleep 1000 & else sleep 1000 & fi
+echo $$ $first $! > "$1.tmp"; mv "$1.tmp" "$1"; wait`, "{}")...))
 }
 
 func TestGuard(t *testing.T) {
@@ -74,6 +76,25 @@ func TestGuard(t *testing.T) {
 		guard.Close()
 		if children := childrenOf(t, os.Getpid()); len(children) > 0 {
 			t.Errorf("processes are left: %v", children)
+		}
+	})
+	t.Run("a group that runs is killed when the worker has gone, one that has ended is not meant", func(t *testing.T) {
+		for _, ended := range []bool{false, true} {
+			cmd := exec.Command("sleep", "1000")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			told := fmt.Sprintf("+%d\n", cmd.Process.Pid)
+			if ended {
+				told += fmt.Sprintf("-%d\n", cmd.Process.Pid)
+			}
+			Watch(strings.NewReader(told))
+			_ = cmd.Process.Signal(syscall.SIGTERM) // the first of the two signals is what it dies of
+			_ = cmd.Wait()
+			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); (status.Signal() == syscall.SIGTERM) != ended {
+				t.Errorf("ended %v: it died of %v", ended, status.Signal())
+			}
 		}
 	})
 	t.Run("lines that a kill cut off, and numbers that are no command's, mean nothing", func(t *testing.T) {

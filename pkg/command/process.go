@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// afterExit is how long what a command left behind may still hold its output open: only what left its process group.
+const afterExit = time.Second
+
 // run starts a command in a process group of its own and returns when nothing of the group runs any more. When ctx is
 // done the whole group is killed.
 //
@@ -50,7 +53,7 @@ func attend(ctx context.Context, cmd *exec.Cmd, input string, watch watch) (resu
 	copies.Go(func() { _, _ = io.Copy(r.err, pipes.err) })
 
 	group := cmd.Process.Pid
-	defer watch(group)()
+	defer watch.started(group)()
 	over := make(chan struct{})
 	var killer sync.WaitGroup
 	killer.Go(func() {

@@ -15,3 +15,6 @@ func waitFor(cmd *exec.Cmd) {
 	_ = cmd.Wait() // how it exited is in its state
 	killGroup(cmd.Process.Pid)
 }
+
+// killMarked: the environment of other processes cannot be read here.
+func killMarked(string) {}

@@ -30,7 +30,8 @@ const writeRounds = 5
 
 // MaybeFinalize puts the finalize of the job's epoch and rings it, once every task has ended. A split that ended
 // otherwise than done is closed first, and so are rows of a split that are gone. A job whose finalize was given up, or is
-// not through long after the deadline, and one whose split or manifest is gone, is failed: never finalized for ever. Repeating it is harmless; on a job that is not so far it is a few reads.
+// not through long after the deadline, and one whose split or manifest is gone, is failed: never finalized for ever.
+// Repeating it is harmless; on a job that is not so far it is a few reads.
 func (o Opener) MaybeFinalize(ctx context.Context, id pipeline.JobID) error {
 	job, err := o.Store.Job(ctx, id)
 	if err != nil {

@@ -1,9 +1,10 @@
 // Package ingest turns what was submitted into one immutable text in UTF-8: what every offset of every finding counts
 // in.
 //
-// It may decide: which encoding a file is in, and that a file holds no text that can be read. Every error it returns is
-// permanent: the same bytes never read better the next time.
-// It may not: change the text beyond its encoding and its line ends, guess where a guess could be wrong, or do I/O.
+// It may decide: what format and encoding a file has, and that it holds no text that can be read. Such an error is
+// permanent: the same bytes never read better the next time. That ctx ended, or that reading took too long, is not.
+// It may not: change a plain text beyond its encoding and its line ends, guess where a guess could be wrong, or do I/O
+// but for the cache of the compiled reader of PDF.
 package ingest
 
 import (
@@ -86,12 +87,3 @@ func hasText(text string) bool {
 
 // line is the number of the line that the byte at is in, from 1.
 func line(text string, at int) int { return strings.Count(text[:at], "\n") + 1 }
-
-// Text reads a plain text file. name is for the error.
-func Text(name string, source []byte) (string, error) {
-	text, err := text(source, TextLimit)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
-	return text, nil
-}

@@ -56,7 +56,7 @@ func TestCaseI08Encodings(t *testing.T) {
 		{"UTF-16LE with CRLF", asUTF16(strings.ReplaceAll(want, "\n", "\r\n"), binary.LittleEndian)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Text("contract.txt", c.source)
+			got, err := readText(t, "contract.txt", c.source)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestVerbatim(t *testing.T) {
 		{"one stray control character in a long text stays", strings.Repeat("word ", 200) + "\x1a", strings.Repeat("word ", 200) + "\x1a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Text("x.txt", []byte(c.source))
+			got, err := readText(t, "x.txt", []byte(c.source))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +131,7 @@ func TestRefused(t *testing.T) {
 		{"50 MB", make([]byte, 50<<20), ErrTooLarge, "32 MB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Text("file.txt", c.source)
+			got, err := readText(t, "file.txt", c.source)
 			if !errors.Is(err, c.want) {
 				t.Fatalf("got error %v, want %v", err, c.want)
 			}
@@ -163,7 +163,7 @@ func FuzzText(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, source []byte) {
-		text, err := Text("f", source)
+		text, err := text(source, TextLimit)
 		if err != nil {
 			for _, known := range []error{ErrTooLarge, ErrFormat, ErrEncoding, ErrNoText} {
 				if errors.Is(err, known) {
@@ -176,4 +176,10 @@ func FuzzText(f *testing.F) {
 			t.Fatalf("got %q, want text in UTF-8 without NUL or replacement character", text)
 		}
 	})
+}
+
+// readText reads a source as a worker does.
+func readText(t *testing.T, name string, source []byte) (string, error) {
+	d, err := testReader(t).Read(t.Context(), name, source)
+	return d.Text, err
 }

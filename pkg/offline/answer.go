@@ -42,8 +42,8 @@ type finding struct {
 
 var errNoAnswer = errors.New("no answer fits the schema")
 
-// answerBy is the JSON text for a request; nil is the classifier that ships. Calls of the contract review are answered by rules; where that does not fit
-// the schema, and for every other call, the answer is a generic one that does.
+// answerBy is the JSON text for a request; nil is the classifier that ships. Calls of the contract review are answered by
+// rules; where that does not fit the schema, and for every other call, the answer is a generic one that does.
 func answerBy(c *Classifier, r pipeline.Request) (string, error) {
 	q := ask(c, r)
 	check, err := compileSchema(r.Schema)

@@ -1,5 +1,10 @@
 package pipeline
 
+import (
+	"context"
+	"fmt"
+)
+
 // CellState is where a cell of the plan ended.
 type CellState string
 
@@ -45,4 +50,17 @@ func (b StageBody) Answered(call string) (Cell, bool) {
 		}
 	}
 	return Cell{}, false
+}
+
+// ReadBody is what a row says was accepted of a stage, and nothing that a zombie left beside it.
+func ReadBody(ctx context.Context, items interface {
+	Item(ctx context.Context, job JobID, key string) ([]byte, error)
+}, row Task, stage int,
+) (StageBody, error) {
+	key := BodyKey(row.ID, stage, row.Body(stage))
+	body, err := items.Item(ctx, row.Job, key)
+	if err != nil {
+		return StageBody{}, fmt.Errorf("read %s, which was accepted: %w", key, err)
+	}
+	return Decode[StageBody](body, key)
 }

@@ -29,11 +29,15 @@
 //	run          which time it is that the same was submitted; another run is another job
 //	epoch        number of a job's beginning, raised by every redrive; each has its own finalize
 //	pipeline     the definition a job follows: stages, prompts, schemas; a job pins its version
+//	origin       the map back from a document's text: page, paragraph; and notes, of what was not read or read in its own way
 //	chunk        a part of the document
 //	task         what is claimed, retried and given up: the split of a job, the work on one chunk, the finalize of a job
 //	row          a task, or a job, as the store keeps it
 //	stage        one step of the analysis of a chunk, with its own checkpoint
 //	call         one question to a model
+//	handler      what works on a kind of task; of a definition: the function or command that stands in a model's place
+//	function     a definition's handler in Go: an item in, an answer out (a command is the same as a program)
+//	item         a chunk as a definition's handler gets it, mostly a line of the document; of a store: a key and its body
 //	cell         chunk x call: one entry of the plan, with one terminal state
 //	gate         the value of an earlier call below which a call is not asked
 //	try          one sending of a call (tier one)
@@ -53,8 +57,10 @@
 //	close        end a row that nobody holds (exhausted, cancelled, past the deadline)
 //	delivery     arrival of a message; receives is how often
 //	release      make the deliveries of an exited worker visible at once
+//	guard        the process that kills what the commands of a dead worker left running
 //	door         what a task passes before it is received: breaker closed, a slot free
 //	slot         room for one: for a try in flight, for a claim, in the limiter's line
+//	block        what one write takes for many: tries of a task's cap, units of the limiter's line
 //	purse        what one attempt has reserved for one stage
 //	ring         send the message that says "look at this row"
 //	abandoned    the task gave up, with every reason
@@ -62,6 +68,7 @@
 //	reap         find what stalled and move it on
 //	redrive      a person gives a task that ended with cells missing its attempts back
 //	finalize     decide that a job is over and write its result
+//	answer       what became of a question in an attempt: a reply, or the failure or stop in its place
 //	reply        a model's stored answer, addressed by the content of its call
 //	failure      a stored reason; its kind decides what happens next
 //	checkpoint   durable record of one stage of one task (its body), or of a cancellation
@@ -81,9 +88,10 @@
 // # The tree
 //
 // Steps, in the order a document meets them: submit, ingest, split, work, call, review, finalize, reap, report, triage.
-// Each imports this package and no other step. Adapters (memory, sqlitestore, dynamostore, sqsqueue, s3blob, awsclient,
-// offline, openai, pipelines, config, command) import this package and their own dependency. wiring joins the steps over a
-// backend; cli talks to people and chooses the model; carry takes a job from one backend to another.
+// Each imports this package and no other step; ingest has a part for each format. Adapters (memory, sqlitestore,
+// dynamostore, sqsqueue, s3blob, awsclient, offline, openai, command, pipelines, config) import this package and their
+// own dependency. wiring joins the steps over a backend; cli talks to people and chooses the model; carry takes a job
+// from one backend to another.
 //
 // # The claim protocol
 //

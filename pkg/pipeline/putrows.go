@@ -13,6 +13,7 @@ const (
 	putWait = 50 * time.Millisecond
 )
 
+// rowPutter is the one write of [Tasks] that PutRows makes.
 type rowPutter interface {
 	PutTasks(ctx context.Context, rows []Task) (unprocessed []Task, err error)
 }

@@ -25,7 +25,8 @@ type jsonReport struct {
 	Complete   bool               `json:"complete"` // every cell was answered, or not needed
 	Headline   string             `json:"headline"`
 	Caution    string             `json:"caution,omitempty"`
-	Changed    string             `json:"changed,omitempty"` // after a redrive
+	Changed    string             `json:"changed,omitempty"`        // after a redrive
+	Notes      []string           `json:"document_notes,omitempty"` // what of the document was not read, or read in its own way
 	Reason     pipeline.Failure   `json:"reason,omitzero"`
 	Counts     pipeline.Counts    `json:"counts"`
 	Offsets    string             `json:"offsets"`
@@ -52,8 +53,9 @@ type jsonAnswers struct {
 type jsonFinding struct {
 	Number int `json:"number"`
 	pipeline.Finding
-	UTF16Start int `json:"utf16_start"`
-	UTF16End   int `json:"utf16_end"`
+	Source     string `json:"source,omitempty"` // where it stood in what was submitted: page 12
+	UTF16Start int    `json:"utf16_start"`
+	UTF16End   int    `json:"utf16_end"`
 }
 
 type jsonRow struct {
@@ -70,7 +72,7 @@ func JSON(w io.Writer, d Data) error {
 	out := jsonReport{
 		Job: r.Job.ID, Run: r.Job.Run, Epoch: r.Epoch, Document: r.Job.Name, Hash: r.Manifest.Document,
 		Pipeline: r.Job.Pipeline, Model: d.modelName(), Status: r.Status,
-		Complete: r.Status == pipeline.JobCompleted, Headline: d.headline(), Caution: d.caution(), Changed: d.changed(), Reason: r.Reason,
+		Complete: r.Status == pipeline.JobCompleted, Headline: d.headline(), Caution: d.caution(), Changed: d.changed(), Notes: r.Manifest.Notes, Reason: r.Reason,
 		Counts: r.Counts, Offsets: offsetUnit, Findings: []jsonFinding{}, Categories: jsonRows(d.categories()), Analysts: jsonRows(d.analysts()),
 		Withdrawn: append([]pipeline.Finding{}, r.Withdrawn...),
 		Answers:   jsonAnswers{"answers.jsonl", len(d.quiet()) * len(r.Manifest.Chunks)},
@@ -84,7 +86,7 @@ func JSON(w io.Writer, d Data) error {
 	}
 	units := newUnits(d.Text)
 	for _, f := range d.number() {
-		j := jsonFinding{Number: f.Number, Finding: f.Finding, UTF16Start: -1, UTF16End: -1}
+		j := jsonFinding{Number: f.Number, Finding: f.Finding, Source: d.source(f.Finding), UTF16Start: -1, UTF16End: -1}
 		if f.Placed {
 			j.UTF16Start, j.UTF16End = units.at(f.Start), units.at(f.End)
 		}

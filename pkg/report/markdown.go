@@ -21,6 +21,10 @@ func Markdown(w io.Writer, d Data) error {
 		say("")
 		say("> %s", plain(caution))
 	}
+	for _, note := range d.Result.Manifest.Notes {
+		say("")
+		say("> %s", plain(note))
+	}
 	say("")
 	if changed := d.changed(); changed != "" {
 		say("%s", plain(changed))

@@ -115,7 +115,7 @@ func (d Data) number() []numbered {
 	for i, f := range d.Result.Findings {
 		all = append(all, numbered{
 			Number: i + 1, Finding: f, Placed: placed(d.Text, f),
-			About: d.title(f), By: d.analyst(f), Place: place(f), From: d.titles(f.Contributors),
+			About: d.title(f), By: d.analyst(f), Place: d.where(f), From: d.titles(f.Contributors),
 		})
 	}
 	return all

@@ -16,7 +16,8 @@ import (
 // Data is what a report is made of. A job that failed without a result has a Result of its job and status alone.
 type Data struct {
 	Result     pipeline.Result
-	Text       string // the whole document; "" if it was never split
+	Text       string          // the whole document; "" if it was never split
+	Origin     pipeline.Origin // where the text stood in what was submitted; may be left out
 	Definition pipeline.Definition
 	Model      pipeline.ModelInfo
 	Journals   []pipeline.Journal       // of all tasks, for the timeline of tries; may be left out

@@ -40,8 +40,11 @@ func newBench(t *testing.T, text string, edits ...func(*pipeline.Job)) *bench {
 	b.must(err)
 	b.cfg = Config{
 		Items: b.store, Tasks: b.store, Blobs: b.store, Clock: b.clock, Policy: pipeline.DefaultPolicy(),
-		Ingest: func(_ context.Context, _ string, source []byte) (pipeline.Document, error) { b.reads++; return pipeline.Document{Text: string(source)}, nil },
-		Ring:   func(_ context.Context, rows ...pipeline.Task) error { b.rung = append(b.rung, rows...); return nil },
+		Ingest: func(_ context.Context, _ string, source []byte) (pipeline.Document, error) {
+			b.reads++
+			return pipeline.Document{Text: string(source)}, nil
+		},
+		Ring: func(_ context.Context, rows ...pipeline.Task) error { b.rung = append(b.rung, rows...); return nil },
 	}
 	return b
 }
@@ -221,7 +224,9 @@ func TestDocumentsThatCannotBeSplit(t *testing.T) {
 		says  string
 	}{
 		{"it cannot be read", func(b *bench) {
-			b.cfg.Ingest = func(context.Context, string, []byte) (pipeline.Document, error) { return pipeline.Document{}, errors.New("contract.txt: no text: it is empty") }
+			b.cfg.Ingest = func(context.Context, string, []byte) (pipeline.Document, error) {
+				return pipeline.Document{}, errors.New("contract.txt: no text: it is empty")
+			}
 		}, "no text"},
 		{"it needs too many chunks", func(b *bench) {
 			b.d = pipelinetest.NewDefinition(2, 3, func(d *pipeline.Definition) { d.Chunking.MaxChunks = 5 })

@@ -8,9 +8,11 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
+// exhausted goes by the index of receives, which finds next to nothing (the + keeps it from walking all that is
+// visible).
 const exhausted = `DELETE FROM messages
 WHERE queue = :queue
-	AND visible_at <= :now
+	AND +visible_at <= :now
 	AND receives >= :max_receives
 RETURNING body, sent_at, receives`
 

@@ -62,6 +62,7 @@ var schema = []string{
 	receives INTEGER NOT NULL DEFAULT 0, receipt TEXT, received_at INTEGER, receiver TEXT
 )`,
 	`CREATE INDEX messages_visible ON messages (queue, visible_at, id)`,
+	`CREATE INDEX messages_received ON messages (queue, receives)`,
 	`CREATE TABLE dead_letters (id INTEGER PRIMARY KEY AUTOINCREMENT, queue TEXT NOT NULL, body TEXT NOT NULL)`,
 	`CREATE INDEX dead_letters_by_queue ON dead_letters (queue, id)`,
 	fmt.Sprintf(`PRAGMA application_id = %d`, applicationID),

@@ -78,7 +78,8 @@ const maxRuns = 10_000
 
 // Submit puts the job and its split, or returns the job that stands: equal submissions are one job. One that was
 // cancelled or failed is followed by its next run, so is any when the submission asks for a fresh one; but a fresh run
-// that has not ended stands for the next who asks. One that was left until its deadline passed goes on. A lost bell is no error: the row is due, the reaper rings.
+// that has not ended stands for the next who asks. One that was left until its deadline passed goes on. A lost bell is
+// no error: the row is due, the reaper rings.
 func (s *Submitter) Submit(ctx context.Context, sub Submission) (job pipeline.Job, stood bool, err error) {
 	if sub.Definition.Handler != "" {
 		sub.Model = sub.Definition.HandlerInfo()

@@ -51,8 +51,8 @@ func (t *Triage) Preview(ctx context.Context, id pipeline.JobID, tasks ...pipeli
 }
 
 // Redrive gives tasks attempts back and reopens their job, each in a transaction of its own: the tasks named, or all
-// that have cells without an answer: abandoned, stopped by the ceiling or the deadline, done with failed cells. Each task's cap of tries, and the job's ceiling, are raised by
-// what Preview shows.
+// that have cells without an answer: abandoned, stopped by the ceiling or the deadline, done with failed cells. Each
+// task's cap of tries, and the job's ceiling, are raised by what Preview shows.
 func (t *Triage) Redrive(ctx context.Context, id pipeline.JobID, tasks ...pipeline.TaskID) (Redriven, error) {
 	return t.each(ctx, id, tasks, t.redrive)
 }

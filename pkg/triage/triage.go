@@ -198,17 +198,12 @@ func (t *Triage) missingOf(ctx context.Context, row pipeline.Task) ([]pipeline.C
 }
 
 func (t *Triage) missingIn(ctx context.Context, row pipeline.Task, stage int) ([]pipeline.Cell, error) {
-	key := pipeline.BodyKey(row.ID, stage, row.Body(stage))
-	body, err := t.cfg.Store.Item(ctx, row.Job, key)
-	if err != nil {
-		return nil, fmt.Errorf("read %s, which was accepted: %w", key, err)
-	}
-	decoded, err := pipeline.Decode[pipeline.StageBody](body, key)
+	body, err := pipeline.ReadBody(ctx, t.cfg.Store, row, stage)
 	if err != nil {
 		return nil, err
 	}
 	var missing []pipeline.Cell
-	for _, cell := range decoded.Cells {
+	for _, cell := range body.Cells {
 		if cell.State == pipeline.CellFailed || cell.State == pipeline.CellNotAsked {
 			cell.Chunk = row.ID.Number()
 			missing = append(missing, cell)

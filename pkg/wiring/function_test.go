@@ -42,12 +42,22 @@ func (h *hand) work(ctx context.Context, item pipeline.WorkItem) (pipeline.Outpu
 	if err := h.w.clock.Sleep(ctx, h.takes); err != nil {
 		return pipeline.Output{}, err
 	}
-	if does := h.does[item.Text]; does != nil {
+	h.mu.Lock()
+	does := h.does[item.Text]
+	h.mu.Unlock()
+	if does != nil {
 		if err := does(ctx, item); err != nil {
 			return pipeline.Output{}, err
 		}
 	}
 	return pipeline.Output{Text: "done " + item.Text}, nil
+}
+
+// count is how many runs have begun, and how many of them have ended.
+func (h *hand) count() (begun, over int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.runs), h.over
 }
 
 // of is how often an item was run.
@@ -149,8 +159,8 @@ func TestFunctions(t *testing.T) {
 				w.Errorf("item %d: got %q by %s, want %q", n, got.Text, got.Model, want)
 			}
 		}
-		if len(h.runs) != 3 || r.Counts.Cells != 3 || r.Spend.Tries != 3 {
-			w.Errorf("ran %d times, counts %+v, %d tries", len(h.runs), r.Counts, r.Spend.Tries)
+		if ran, _ := h.count(); ran != 3 || r.Counts.Cells != 3 || r.Spend.Tries != 3 {
+			w.Errorf("ran %d times, counts %+v, %d tries", ran, r.Counts, r.Spend.Tries)
 		}
 		w.quiet()
 	})
@@ -173,8 +183,8 @@ func TestFunctions(t *testing.T) {
 		w.abandoned(h, job.ID, 1, "bad", pipeline.Broken, 3)
 		w.abandoned(h, job.ID, 2, "panics", pipeline.Broken, 3)
 		time.Sleep(24 * time.Hour)
-		if len(h.runs) != 8 {
-			w.Errorf("ran %d times, want 8", len(h.runs))
+		if ran, _ := h.count(); ran != 8 {
+			w.Errorf("ran %d times, want 8", ran)
 		}
 		w.quiet()
 		w.sound(job.ID)
@@ -191,6 +201,9 @@ func TestFunctions(t *testing.T) {
 		job := w.list("flaky\nnever\none\n")
 		w.ends(job.ID, time.Hour, pipeline.JobPartial)
 		w.abandoned(h, job.ID, 1, "never", pipeline.Unavailable, 12)
+		if row, _, _ := w.story(job.ID, 1); row.Allowed != 12 {
+			w.Errorf("%d tries were allowed, want 12: each ran, and none was given back", row.Allowed)
+		}
 		if h.of("flaky") != 3 || w.result(job.ID).Counts.Answered != 2 {
 			w.Errorf("the flaky one was run %d times, want 3 and an answer", h.of("flaky"))
 		}
@@ -247,6 +260,8 @@ func TestFunctions(t *testing.T) {
 			w.Errorf("got the counts %+v, want the neighbours answered", r.Counts)
 		}
 		last := int64(0)
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		for _, run := range h.runs {
 			if run.Text != "poison" {
 				continue
@@ -292,7 +307,9 @@ func TestFunctions(t *testing.T) {
 		w.start("worker", nil, h.in)
 		job := w.list("one\nbad\nworse\n")
 		w.ends(job.ID, time.Hour, pipeline.JobPartial)
+		h.mu.Lock()
 		clear(h.does)
+		h.mu.Unlock()
 		_, err := w.desk.Triage.Redrive(w.ctx, job.ID)
 		w.must(err)
 		w.ends(job.ID, time.Hour, pipeline.JobCompleted)
@@ -305,21 +322,19 @@ func TestFunctions(t *testing.T) {
 		w.start("worker", nil, h.in)
 		job := w.list(strings.Repeat("x\n", 3) + "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
 		time.Sleep(5 * time.Second)
-		if len(h.runs) == 0 || h.over > 0 {
-			w.Fatalf("%d runs, %d over", len(h.runs), h.over)
+		if begun, over := h.count(); begun == 0 || over > 0 {
+			w.Fatalf("%d runs, %d over", begun, over)
 		}
 		_, err := w.desk.Submitter.Cancel(w.ctx, job.ID, "enough")
 		w.must(err)
 		time.Sleep(2 * time.Second)
-		h.mu.Lock()
-		begun, over := len(h.runs), h.over
-		h.mu.Unlock()
+		begun, over := h.count()
 		if over != begun {
 			w.Errorf("two seconds after the cancel %d of %d runs go on", begun-over, begun)
 		}
 		w.ends(job.ID, time.Minute, pipeline.JobCancelled)
-		if len(h.runs) != begun {
-			w.Errorf("%d runs began after the cancel", len(h.runs)-begun)
+		if now, _ := h.count(); now != begun {
+			w.Errorf("%d runs began after the cancel", now-begun)
 		}
 	})
 	run("a worker without the handler uses up no attempt and says what is missing", func(w *world, h *hand) {
@@ -361,8 +376,10 @@ func (ownStages) Handle(ctx context.Context, a pipeline.Attempt) pipeline.Ending
 	if err := a.MaySend(ctx); err != nil {
 		return pipeline.EndingOf(pipeline.StopFailure(err, a.Job()), 0)
 	}
-	body := pipeline.StageBody{Stage: 1, Name: "work", Chunk: a.Claim().ID.Number(), Generation: a.Claim().Generation, Worker: a.Worker(),
-		Cells: []pipeline.Cell{{Chunk: a.Claim().ID.Number(), Call: "work", State: pipeline.CellAnswered}}}
+	body := pipeline.StageBody{
+		Stage: 1, Name: "work", Chunk: a.Claim().ID.Number(), Generation: a.Claim().Generation, Worker: a.Worker(),
+		Cells: []pipeline.Cell{{Chunk: a.Claim().ID.Number(), Call: "work", State: pipeline.CellAnswered}},
+	}
 	if err := a.Checkpoint(ctx, 1, pipeline.Encode(body)); err != nil {
 		return pipeline.EndingOf(pipeline.StopFailure(err, a.Job()), 0)
 	}
@@ -431,8 +448,8 @@ func TestFunctionsMoney(t *testing.T) {
 		d.TryCost = 3 * cent
 		job := w.submit("one\ntwo\nbad\nthree\nfour\nfive\n", func(sub *submit.Submission) { sub.Definition, sub.MaxCost = d, 10*cent })
 		w.ends(job.ID, time.Hour, pipeline.JobPartial)
-		if len(h.runs) > 3 {
-			w.Errorf("ran %d times at 3 cents each, under a ceiling of 10", len(h.runs))
+		if ran, _ := h.count(); ran > 3 {
+			w.Errorf("ran %d times at 3 cents each, under a ceiling of 10", ran)
 		}
 		for _, cell := range w.result(job.ID).Missing {
 			if !strings.Contains(cell.Failure.Cause, "ceiling") {

@@ -62,8 +62,8 @@ func TestKill(t *testing.T) {
 				if stored > 0 {
 					t.Errorf("%s: %d stored answers were asked for again", name, stored)
 				}
-				if asked > keys+4 {
-					t.Errorf("%s: asked %d times for %d keys, want at most the 4 in flight again", name, asked, keys)
+				if asked > keys+5 { // an answer that is being stored may give its slot away
+					t.Errorf("%s: asked %d times for %d keys, want at most the 4 in flight and one being stored again", name, asked, keys)
 				}
 			})
 			if t.Failed() {

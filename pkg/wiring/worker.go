@@ -54,8 +54,8 @@ func (s *System) workHandlers() (work.ByModel, func(context.Context) error) {
 	for id, function := range cfg.Functions {
 		add(call.Handler(id, function))
 	}
-	for id, make := range cfg.Handlers {
-		handlers[id] = make(s.Backend)
+	for id, handler := range cfg.Handlers {
+		handlers[id] = handler(s.Backend)
 		doors = append(doors, func(ctx context.Context) error { return context.Cause(ctx) })
 	}
 	return handlers, anyOf(doors)

@@ -66,3 +66,41 @@ func TestSizes(t *testing.T) {
 		})
 	}
 }
+
+// A job of many thousand rows takes long to read: a worker must have time left to work.
+func TestSizesOfASlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pages := 0
+		store := memory.New()
+		policy := pipeline.DefaultPolicy()
+		policy.MaxJobClaims = 4
+		slow := pipelinetest.Wrap(counting(store, &pages), func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Tasks" {
+				time.Sleep(policy.JobPoll)
+			}
+			return do(ctx)
+		})
+		s := &sizes{store: slow, clock: pipeline.NewRealClock(), policy: policy}
+		var rows []pipeline.Task
+		for n := range 5 {
+			rows = append(rows, pipelinetest.NewRow("j", pipeline.WorkTask(n)))
+		}
+		if _, err := store.PutTasks(t.Context(), rows); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		opens := 0
+		for range 1000 {
+			if _, err := s.claims(t.Context(), "j"); err != nil {
+				t.Fatal(err)
+			}
+			if s.mayOpen("j") {
+				opens++
+			}
+			time.Sleep(policy.JobPoll / 5)
+		}
+		if pages > 12 || pages < 5 || opens > 12 || opens < 5 {
+			t.Errorf("read all rows %d times and looked at the finalize %d times in 200 times as long as one reading takes, want about 10", pages, opens)
+		}
+	})
+}

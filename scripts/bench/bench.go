@@ -35,6 +35,7 @@ var parts = []part{
 	{"crash and stop", (*bench).crashes},
 	{"cancel", (*bench).cancels},
 	{"memory and log", (*bench).memory},
+	{"quota, in virtual time: four workers, ten documents at once", (*bench).quota},
 }
 
 // runs is n, or fewer for a short look.

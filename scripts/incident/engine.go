@@ -72,11 +72,14 @@ func (e *engine) task(ref pipeline.Ref) pipeline.Task {
 // ends lets time pass until the job has ended.
 func (e *engine) ends(id pipeline.JobID) pipeline.Job {
 	e.Helper()
-	for {
-		if job := e.job(id); job.Status.Ended() {
+	for begin := e.clock.Mono(); ; time.Sleep(time.Second) {
+		job := e.job(id)
+		if job.Status.Ended() {
 			return job
 		}
-		time.Sleep(time.Second)
+		if e.clock.Mono()-begin > 2*e.policy.JobDeadline {
+			e.Fatalf("job %s is still %s after twice its deadline", id, job.Status)
+		}
 	}
 }
 

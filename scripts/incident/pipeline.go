@@ -57,7 +57,7 @@ func pipelineIncident(t *testing.T, p *printer, full bool) {
 	p.notes(
 		"One retry tier: a call is tried 4 times (at once, after 1, 2, 4 s); a message is deleted when it is received; the report is written when the queue is empty and nobody is busy.",
 		"With redelivery: the message is deleted when its chunk is stored; it comes back after 5 min, 3 times at most. Nobody claims a chunk; a call waits 10 min for its answer.",
-		fmt.Sprintf("Simulated in virtual time, all three on the same draw of failures, hangs (1 try in 50,000), latencies (2 to 6 s) and deaths; %d processes, %d calls at once each.", places, atOnce),
+		fmt.Sprintf("Simulated in virtual time, all three on the same draw of failures, hangs (1 try in 50,000), latencies (2 to 6 s) and deaths (counted until the queues are empty); %d processes, %d calls at once each.", places, atOnce),
 		fmt.Sprintf("Asked and billed is what the provider saw, no system's own books. An answer is %s: 2,000 tokens in, 300 out, at %s's list price.", perCall(), pricedAs),
 		"Cut: nobody waited for the answer any more (the worker had died, or had given up waiting). It may have been billed; nobody can tell.",
 	)

@@ -81,7 +81,7 @@ func (r *reader) read(ctx context.Context, main string, rels relations) ([]line,
 }
 
 func (r *reader) walker(s *stream, part string) *walker {
-	return &walker{stream: s, part: part, count: newCounters(r.lists), styles: r.styles, notes: r.notes, tally: r.tally, limit: r.left}
+	return &walker{stream: s, part: part, count: newCounters(r.lists), styles: r.styles, notes: r.notes, tally: r.tally, left: r.left}
 }
 
 // body reads the main part. If a field in it never ends, what looked like its instruction is text: it is read again.
@@ -94,7 +94,7 @@ func (r *reader) body(ctx context.Context, main string) (lines []line, margins [
 			err := w.block()
 			w.flush()
 			lines, margins = w.lines, w.margins
-			r.left = w.limit
+			r.left = w.left
 			if err == nil && len(w.fields) > 0 && !plain {
 				return errUnended
 			}
@@ -126,7 +126,7 @@ func (r *reader) margins(ctx context.Context, kind string, refs []margin, rels r
 			w.n = n
 			err := w.block()
 			w.flush()
-			r.left, n = w.limit, w.n
+			r.left, n = w.left, w.n
 			if text := textOf(w.lines); !seen["\x00"+text] {
 				seen["\x00"+text] = true
 				all = append(all, w.lines...)

@@ -73,7 +73,7 @@ func (w *walker) write(p *paragraph, text string) error {
 	if w.silent() {
 		return nil
 	}
-	if w.limit -= len(text); w.limit < 0 {
+	if w.left -= len(text); w.left < 0 {
 		return fmt.Errorf("%w: it holds more text than is read; split it into several documents", unread.ErrTooLarge)
 	}
 	p.b.WriteString(text)

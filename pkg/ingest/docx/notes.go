@@ -16,7 +16,7 @@ func newNotes() *notes {
 	return &notes{lines: map[string]map[string][]line{}, shown: map[string]map[string]int{"footnote": {}, "endnote": {}}}
 }
 
-// read reads the part with all notes of a kind. Separators are notes too, and have a type.
+// readNotes reads the part with all notes of a kind. Separators are notes too, and have a type.
 func (r *reader) readNotes(ctx context.Context, kind, part string) error {
 	r.notes.lines[kind] = map[string][]line{}
 	if part == "" || !r.pack.has(part) {
@@ -30,7 +30,7 @@ func (r *reader) readNotes(ctx context.Context, kind, part string) error {
 			}
 			lines, err := w.inside(w.block)
 			r.notes.lines[kind][e.attr("id")] = lines
-			r.left = w.limit
+			r.left = w.left
 			return err
 		}, nil)
 	})

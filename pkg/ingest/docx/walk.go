@@ -17,7 +17,7 @@ type walker struct {
 	styles  *styles
 	notes   *notes
 	tally   *tally
-	limit   int  // bytes of text that may still be made
+	left    int  // bytes of text that may still be made
 	plain   bool // fields are not told from text: one of them never ends
 	fields  []field
 	n       int // paragraphs so far
@@ -69,9 +69,9 @@ func (w *walker) alternate(f func(element) error) error {
 		if done || (e.name != "mc:Choice" && e.name != "mc:Fallback") {
 			return w.skip()
 		}
-		before := w.limit
+		before := w.left
 		err := w.each(f, nil)
-		done = w.limit != before // one without text says nothing: another may
+		done = w.left != before // one without text says nothing: another may
 		return err
 	}, nil)
 }
@@ -169,7 +169,7 @@ func (w *walker) label(props properties) string {
 		level = props.level
 	}
 	label := w.count.next(numID, level)
-	w.limit -= len(label) + 2
+	w.left -= len(label) + 2
 	return label
 }
 

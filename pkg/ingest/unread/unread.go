@@ -1,4 +1,5 @@
-// Package unread is the reasons why a source is not read. Each error of ingest wraps one of them and says what to do.
+// Package unread is the reasons why a source is not read. It stands apart so that each format of ingest can say them:
+// every error of theirs wraps one and says what to do.
 package unread
 
 import "errors"
