@@ -22,6 +22,7 @@ run: build ## review a real contract: three workers, 5 % of the tries fail, one 
 .PHONY: test
 test: ## all tests, with the race detector
 	go test -race ./...
+	cd scripts/bench && go test ./...
 
 .PHONY: kills
 kills: ## fifty SIGKILLs in one run of real processes, at full size (the race detector gets fewer)

@@ -3,6 +3,7 @@ package call_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,11 +13,17 @@ import (
 )
 
 func TestShare(t *testing.T) {
-	ops := map[string]int{}
+	var taken, refunded atomic.Int64
 	counted := func(b *bench) {
-		clear(ops)
+		taken.Store(0)
+		refunded.Store(0)
 		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
-			ops[op.Name]++
+			switch op.Name {
+			case "TakeSlot":
+				taken.Add(1)
+			case "Refund":
+				refunded.Add(1)
+			}
 			return do(ctx)
 		})
 	}
@@ -33,7 +40,7 @@ func TestShare(t *testing.T) {
 		for _, answer := range b.ask(1, names(400)...) {
 			b.text(answer, "ok")
 		}
-		if writes := ops["TakeSlot"] + ops["Refund"]; writes > 40 {
+		if writes := taken.Load() + refunded.Load(); writes > 40 {
 			b.Errorf("400 calls took %d writes of the limiter, want at most one for ten calls", writes)
 		}
 	}, counted, limited(1_000_000, 16), script(reaction{text: "ok", takes: time.Second, usage: pipeline.Usage{Input: 12, Output: 100}}))
@@ -66,13 +73,13 @@ func TestShare(t *testing.T) {
 	})
 	in(t, "what a process cannot use soon is given to everybody, and what it took long ago is lost", func(b *bench) {
 		b.ask(1, names(60)...)
-		if ops["Refund"] == 0 {
+		if refunded.Load() == 0 {
 			b.Error("nothing was given back")
 		}
-		took := ops["TakeSlot"]
+		took := taken.Load()
 		_ = b.clock.Sleep(b.ctx, time.Minute)
 		b.one(1, "late")
-		if ops["TakeSlot"] == took {
+		if taken.Load() == took {
 			b.Error("a call used units that were taken a minute ago")
 		}
 	}, counted, limited(20_000, 60), script(reaction{text: "ok", takes: time.Second, usage: pipeline.Usage{Input: 12, Output: 1}}))

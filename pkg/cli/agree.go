@@ -67,7 +67,7 @@ func (r *run) sayPlanning() {
 		return // the plan will say it
 	}
 	if cells := len(m.Chunks) * m.Calls; cells > manyCells {
-		r.screen.say("  pricing %s cells of %s and looking for stored replies; Ctrl-C stops it", thousands(cells), count(len(m.Chunks), "chunk", "chunks"))
+		r.screen.say("  pricing %s cells of %s and looking for stored replies; Ctrl-C stops it", pipeline.Count(cells), count(len(m.Chunks), "chunk", "chunks"))
 	}
 }
 
@@ -80,7 +80,7 @@ func fits(d pipeline.Definition, m pipeline.ModelInfo) error {
 	for _, stage := range d.Stages {
 		for _, call := range stage.Calls {
 			if call.MaxTokens > m.MaxOutput {
-				long = append(long, fmt.Sprintf("%s (%s)", call.ID, thousands(call.MaxTokens)))
+				long = append(long, fmt.Sprintf("%s (%s)", call.ID, pipeline.Count(call.MaxTokens)))
 			}
 		}
 	}
@@ -92,5 +92,5 @@ func fits(d pipeline.Definition, m pipeline.ModelInfo) error {
 		long, more = long[:5], fmt.Sprintf(" and %d more", n)
 	}
 	return usage("pipeline %s: max_tokens is more than the %s tokens that %s answers with at most: %s%s; lower it there",
-		d.ID(), thousands(m.MaxOutput), m.ID(), strings.Join(long, ", "), more)
+		d.ID(), pipeline.Count(m.MaxOutput), m.ID(), strings.Join(long, ", "), more)
 }

@@ -242,3 +242,23 @@ func (a *app) system() (*wiring.System, func(), error) {
 	s := wiring.New(b, wiring.Config{Tenant: a.Tenant, Worker: "cli", Policy: a.policy, Clock: a.clock})
 	return s, func() { _ = b.Close() }, nil // every write was answered after its commit
 }
+
+func (e codeError) orNil() error {
+	if e.code == exitCompleted {
+		return nil
+	}
+	return e
+}
+
+func exitCode(status pipeline.JobStatus) int {
+	switch status {
+	case pipeline.JobCompleted:
+		return exitCompleted
+	case pipeline.JobPartial:
+		return exitPartial
+	case pipeline.JobCancelled:
+		return exitCancelled
+	default:
+		return exitFailed
+	}
+}

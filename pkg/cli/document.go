@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"holdfast/pkg/ingest"
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/pipelines"
+	"holdfast/pkg/submit"
 	"holdfast/pkg/wiring"
 )
 
@@ -61,4 +66,112 @@ func originOf(ctx context.Context, s *wiring.System, job pipeline.Job) pipeline.
 		return pipeline.Origin{}
 	}
 	return origin
+}
+
+// documentFlags are what run and submit share.
+type documentFlags struct {
+	File     string `arg:"" help:"The document: DOCX, PDF or plain text (UTF-8, UTF-16 or Windows-1252)."`
+	Pipeline string `help:"Pipeline to follow: a shipped one, or a YAML file of your own." default:"${pipeline}" placeholder:"NAME|FILE"`
+	Profile  string `help:"Profile of the pipeline; without it, its first." placeholder:"NAME"`
+	MaxCost  string `name:"max-cost" help:"Ceiling below the worst case, in dollars, e.g. 2.50." placeholder:"USD"`
+	Fresh    bool   `help:"Begin a new run and use no stored replies."`
+	itemFlags
+}
+
+// shippedPipeline is the one that is followed unless another is named.
+const shippedPipeline = "contract-review"
+
+// submission reads the document and the definition.
+func (f documentFlags) submission(a *app, model pipeline.ModelInfo) (submit.Submission, error) {
+	source, err := readDocument(f.File)
+	if err != nil {
+		return submit.Submission{}, err
+	}
+	if err := a.readable(f.File, source); err != nil {
+		return submit.Submission{}, err
+	}
+	definition, err := f.follow(a.program)
+	if err != nil {
+		return submit.Submission{}, err
+	}
+	if err := fits(definition, model); err != nil {
+		return submit.Submission{}, err
+	}
+	ceiling, err := parseMoney(f.MaxCost)
+	if err != nil {
+		return submit.Submission{}, usage("--max-cost: %v", err)
+	}
+	return submit.Submission{
+		Name: filepath.Base(f.File), Source: source, Definition: definition, Model: model, MaxCost: ceiling, Hold: true, Fresh: f.Fresh,
+	}, nil
+}
+
+// follow is the definition of the job.
+func (f documentFlags) follow(p Program) (pipeline.Definition, error) {
+	if f.set() {
+		return f.itemFlags.definition(p)
+	}
+	d, err := pipelines.Open(f.Pipeline, f.Profile)
+	if err != nil {
+		return d, codeError{exitUsage, err.Error()}
+	}
+	return d, nil
+}
+
+// readDocument reads the whole file.
+func readDocument(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usage("there is no file %s; name the document, e.g.: holdfast run contract.txt", path)
+	case err == nil && info.IsDir():
+		return nil, usage("%s is a folder; name the document in it", path)
+	case err == nil && info.Size() > ingest.Limit:
+		return nil, codeError{exitFailed, fmt.Sprintf("%s is too large: it has %d MB, the limit is %d MB; split it into several documents", path, info.Size()>>20, ingest.Limit>>20)}
+	}
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usage("read the document: %v", err)
+	}
+	return source, nil
+}
+
+// follow shows the progress until the job has ended, killing the workers that it was asked to kill.
+func (r *run) follow() error {
+	definition, err := definitionOf(r.a.ctx, r.s, r.job)
+	if err != nil {
+		return err
+	}
+	killed := 0
+	for !r.job.Status.Ended() {
+		if err := r.look(); err != nil {
+			return err
+		}
+		p, err := progressOf(r.a.ctx, r.s, r.job, definition)
+		if err != nil {
+			return err
+		}
+		r.tally.over(&p)
+		if killed < r.cmd.Kill && p.Cells > 0 && p.Done*(r.cmd.Kill+1) >= p.Cells*(killed+1) {
+			if name := r.boss.kill(); name != "" {
+				killed++
+				r.screen.say("  SIGKILL to %s, in the middle of its calls", name)
+			}
+		}
+		r.screen.show(p, r.plan.Model)
+	}
+	return nil
+}
+
+// parseMoney reads dollars; "" is 0.
+func parseMoney(text string) (pipeline.Money, error) {
+	if text == "" {
+		return 0, nil
+	}
+	const most = 1e9 // what an amount in our unit can hold
+	dollars, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
+	if err != nil || !(dollars > 0 && dollars <= most) {
+		return 0, fmt.Errorf("%q is no amount of dollars; write e.g. 2.50", text)
+	}
+	return pipeline.Money(dollars * float64(pipeline.Dollar)), nil
 }

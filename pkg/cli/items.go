@@ -96,14 +96,14 @@ func (f itemFlags) atOnce(given int) int {
 }
 
 // itemNoun is what the cells of a job are called: those of a handler are items.
-func itemNoun(m pipeline.ModelInfo) (one, many string) {
-	if m.Handler {
+func itemNoun(handler bool) (one, many string) {
+	if handler {
 		return "item", "items"
 	}
 	return "cell", "cells"
 }
 
-// what names who works on a job: a model, or the command.
+// worksOn names who works on a job: a model, a handler, or the command.
 func worksOn(d pipeline.Definition, model pipeline.ModelInfo) string {
 	switch {
 	case len(d.Command) > 0:

@@ -34,7 +34,7 @@ func (c *jobsCmd) Run(a *app) error {
 		return err
 	}
 	if more {
-		fmt.Fprintf(a.out, "These are the newest %s; all with: holdfast jobs --limit 0\n", thousands(len(jobs)))
+		fmt.Fprintf(a.out, "These are the newest %s; all with: holdfast jobs --limit 0\n", pipeline.Count(len(jobs)))
 	}
 	return nil
 }

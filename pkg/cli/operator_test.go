@@ -35,7 +35,7 @@ func TestOperatorsView(t *testing.T) {
 		if c != o.Counts || c.Failed == 0 || c.Answered+c.Failed+c.Gated+c.NotAsked != c.Cells || st.Open != 0 {
 			t.Errorf("got %+v with %d open, want those of the result, %+v", c, st.Open, o.Counts)
 		}
-		d.says(d.does(exitCompleted, "status", job), thousands(c.Answered)+" answered, 0 not needed, "+thousands(c.Failed)+" failed")
+		d.says(d.does(exitCompleted, "status", job), pipeline.Count(c.Answered)+" answered, 0 not needed, "+pipeline.Count(c.Failed)+" failed")
 	})
 	t.Run("the list for programs has the same job", func(t *testing.T) {
 		var st standing
@@ -54,7 +54,7 @@ func TestOperatorsView(t *testing.T) {
 			}
 			return string(body)
 		}
-		n := thousands(o.Counts.Answered) + " of " + thousands(o.Counts.Cells) + " questions answered"
+		n := pipeline.Count(o.Counts.Answered) + " of " + pipeline.Count(o.Counts.Cells) + " questions answered"
 		for _, name := range []string{"report.html", "report.md", "findings.json"} {
 			d.says(read(name), n, "artial", "refused", "holdfast redrive "+job)
 		}
@@ -100,7 +100,7 @@ func TestOperatorsView(t *testing.T) {
 		body, err := os.ReadFile(filepath.Join(d.out, "report.md"))
 		d.must(err)
 		changed.Write(body)
-		d.says(changed.String(), "The job was redriven", "Before: "+thousands(o.Counts.Answered)+" of "+thousands(o.Counts.Cells)+" questions answered", "Complete:")
+		d.says(changed.String(), "The job was redriven", "Before: "+pipeline.Count(o.Counts.Answered)+" of "+pipeline.Count(o.Counts.Cells)+" questions answered", "Complete:")
 	})
 	t.Run("the build says what it is", func(t *testing.T) {
 		d.says(d.does(exitCompleted, "version"), "holdfast ", "go1.")

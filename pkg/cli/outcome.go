@@ -139,22 +139,21 @@ func (o outcome) headline() string {
 	if c.Cells == 0 {
 		return fmt.Sprintf("Job %s is %s.", o.Job, o.Status)
 	}
-	_, parts := itemNoun(o.model)
-	line := fmt.Sprintf("%s of %s %s answered", thousands(c.Answered), thousands(c.Cells), parts)
+	_, parts := itemNoun(o.model.Handler)
+	line := fmt.Sprintf("%s of %s %s answered", pipeline.Count(c.Answered), pipeline.Count(c.Cells), parts)
 	if c.Gated > 0 {
-		line += fmt.Sprintf(", %s not needed", thousands(c.Gated))
+		line += fmt.Sprintf(", %s not needed", pipeline.Count(c.Gated))
 	}
 	if missing := c.Failed + c.NotAsked; missing > 0 {
-		line += fmt.Sprintf(", %s missing (%s)", thousands(missing), o.Status)
+		line += fmt.Sprintf(", %s missing (%s)", pipeline.Count(missing), o.Status)
 	}
 	if o.Stood {
 		return line + fmt.Sprintf("; job %s had ended before: 0 calls.", o.Job)
 	}
-	if o.model.Handler && o.Killed > 0 {
+	if o.Witness || o.model.Handler && o.Killed > 0 {
 		line += "; " + count(o.Killed, "worker killed", "workers killed")
 	}
 	if o.Witness {
-		line += "; " + count(o.Killed, "worker killed", "workers killed")
 		line += fmt.Sprintf("; %s in flight and %s asked again", count(o.InFlight, "call", "calls"), count(o.Again, "stored answer", "stored answers"))
 	}
 	return line + "."
@@ -166,10 +165,10 @@ func (o outcome) spending() string {
 		count(o.Asked, "call", "calls"), count(o.Counts.Answered-o.Asked, "cell", "cells"), count(o.Spend.Tries, "try", "tries"))
 	if o.model.Handler {
 		line = fmt.Sprintf("%s answered now, %s by stored answers; %s",
-			count(o.Asked, "item", "items"), thousands(o.Counts.Answered-o.Asked), count(o.Spend.Tries, "try", "tries"))
+			count(o.Asked, "item", "items"), pipeline.Count(o.Counts.Answered-o.Asked), count(o.Spend.Tries, "try", "tries"))
 	}
 	if o.Spend.Unnamed > 0 {
-		line += fmt.Sprintf(" (%s of workers that died, counted as sent)", thousands(o.Spend.Unnamed))
+		line += fmt.Sprintf(" (%s of workers that died, counted as sent)", pipeline.Count(o.Spend.Unnamed))
 	}
 	line += kinds(o.Spend.Failures) + "; spend " + spendNote(o.Spend.Cost, o.model)
 	if o.AtMost > o.Spend.Cost {
@@ -184,7 +183,7 @@ const quoteWidth = 220
 func findingLines(f pipeline.Finding) []string {
 	where := f.Clause
 	if where == "" && f.Chunk >= 0 {
-		where = fmt.Sprintf("part %d", f.Chunk+1)
+		where = fmt.Sprintf("chunk %d", f.Chunk)
 	}
 	if f.Match == pipeline.MatchAbsence {
 		where = "whole document"

@@ -23,7 +23,7 @@ func poisoned(n int, marker string) string {
 func TestPoisonInAChunk(t *testing.T) {
 	d := newDesk(t, swiftPolicy)
 	doc := d.doc("contract.txt", poisoned(14_000, offline.PoisonKill))
-	o := d.runs(exitPartial, doc, "--workers", "2", "--fail", "refused=2%")
+	o := d.runs(exitPartial, doc, "--workers", "2", "--fail", "refused=2%", "--seed", "3")
 	s := d.system()
 	attempts := int64(s.Policy().MaxAttempts)
 	var poison pipeline.Task

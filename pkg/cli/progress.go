@@ -134,9 +134,9 @@ func (t *tally) over(p *progress) {
 
 // progressLines are the progress in lines of at most width columns, if that is at all possible.
 func progressLines(p progress, model pipeline.ModelInfo, since time.Duration, width int) []string {
-	cells := fmt.Sprintf(" %s of %s cells, %d of %d chunks, %s, %.0fs", thousands(p.Done), thousands(p.Cells), p.Ended, p.Chunks, p.Job.Status, since.Seconds())
+	cells := fmt.Sprintf(" %s of %s cells, %d of %d chunks, %s, %.0fs", pipeline.Count(p.Done), pipeline.Count(p.Cells), p.Ended, p.Chunks, p.Job.Status, since.Seconds())
 	if model.Handler {
-		cells = fmt.Sprintf(" %s of %s items done, %s ended, %s, %.0fs", thousands(p.Done), thousands(p.Cells), thousands(p.Ended), p.Job.Status, since.Seconds())
+		cells = fmt.Sprintf(" %s of %s items done, %s ended, %s, %.0fs", pipeline.Count(p.Done), pipeline.Count(p.Cells), pipeline.Count(p.Ended), p.Job.Status, since.Seconds())
 	}
 	lines := []string{
 		bar(p.Done, p.Cells, width-len(cells)) + cells,
@@ -198,20 +198,11 @@ func kinds(failures map[pipeline.Kind]int) string {
 	return ", failed: " + strings.Join(parts, ", ")
 }
 
-// thousands writes 2,320.
-func thousands(n int) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return thousands(n) + " " + many
+	return pipeline.Count(n) + " " + many
 }
 
 // oneLine folds all white space.

@@ -141,16 +141,14 @@ func (st standing) lines(policy pipeline.Policy) []string {
 
 // cells tells the ways apart in which cells end: done is not answered.
 func (st standing) cells() string {
-	c, one, many := st.Counts, "cell", "cells"
-	if st.items {
-		one, many = "item", "items"
-	}
-	line := fmt.Sprintf("%s: %s answered, %s not needed, %s failed", count(c.Cells, one, many), thousands(c.Answered), thousands(c.Gated), thousands(c.Failed))
+	c := st.Counts
+	one, many := itemNoun(st.items)
+	line := fmt.Sprintf("%s: %s answered, %s not needed, %s failed", count(c.Cells, one, many), pipeline.Count(c.Answered), pipeline.Count(c.Gated), pipeline.Count(c.Failed))
 	if c.NotAsked > 0 {
-		line += fmt.Sprintf(", %s not asked", thousands(c.NotAsked))
+		line += fmt.Sprintf(", %s not asked", pipeline.Count(c.NotAsked))
 	}
 	if st.Open > 0 {
-		line += fmt.Sprintf(", %s open", thousands(st.Open))
+		line += fmt.Sprintf(", %s open", pipeline.Count(st.Open))
 	}
 	return line
 }
@@ -165,7 +163,7 @@ func (st standing) chunks() string {
 		pipeline.TaskDone, pipeline.TaskAbandoned, pipeline.TaskCancelled, pipeline.TaskClaimed, pipeline.TaskPending, pipeline.TaskParked,
 	} {
 		if n := st.Tasks[status]; n > 0 {
-			line += fmt.Sprintf("%s%s %s", sep, thousands(n), status)
+			line += fmt.Sprintf("%s%s %s", sep, pipeline.Count(n), status)
 			sep = ", "
 		}
 	}

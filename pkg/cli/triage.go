@@ -156,7 +156,7 @@ func (c *lettersCmd) Run(a *app) error {
 		return err
 	}
 	fmt.Fprintf(a.out, "%s in %s; %s stale: the task goes on or has ended otherwise since.\n",
-		count(sum, "dead letter", "dead letters"), count(len(letters), "line", "lines"), thousands(stale))
+		count(sum, "dead letter", "dead letters"), count(len(letters), "line", "lines"), pipeline.Count(stale))
 	if stale < len(letters) {
 		fmt.Fprintln(a.out, "Every attempt and its reason: holdfast why JOB CHUNK; give attempts back with: holdfast redrive JOB")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,4 +74,19 @@ func wantCount(n, want int) error {
 		return fmt.Errorf("%d of %d replies are stored", n, want)
 	}
 	return nil
+}
+
+// flush empties Redis between two runs.
+func (b *bench) flush(ctx context.Context) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", b.redis.address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("FLUSHALL\r\n")); err != nil {
+		return err
+	}
+	_, err = conn.Read(make([]byte, 64))
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // makespan runs the whole work with each contender in turn, so that noise hits all alike.
@@ -94,4 +95,13 @@ func (b *bench) compare(ctx context.Context, name string, l load) error {
 	}
 	b.printLags(lags)
 	return nil
+}
+
+func (b *bench) printLags(lags []float64) {
+	if len(lags) == 0 {
+		return
+	}
+	slices.Sort(lags)
+	fmt.Printf("    first seen on the feed after its stage ended: p50 %.0f ms, p95 %.0f ms, most %.0f ms (n=%d, read every %v)\n",
+		1000*quantile(lags, 0.5), 1000*quantile(lags, 0.95), 1000*lags[len(lags)-1], len(lags), readEvery)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"holdfast/pkg/pipeline"
 )
 
 // seats are the calls that may be in flight at once.
@@ -25,15 +27,9 @@ func (s seats) try(ctx context.Context, l load, key string) (string, error) {
 	}
 }
 
+// sleep waits; it returns the cause of ctx if that ends first.
 func sleep(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
+	return pipeline.NewRealClock().Sleep(ctx, wait)
 }
 
 // runNull makes the calls in goroutines, each chunk's stages in their order, and keeps nothing.

@@ -54,12 +54,8 @@ func (l load) ask(ctx context.Context, key string, try int) (string, error) {
 		takes = time.Duration(float64(takes) * (0.5 + chance(key)))
 	}
 	if takes > 0 {
-		timer := time.NewTimer(takes)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
-		case <-timer.C:
+		if err := sleep(ctx, takes); err != nil {
+			return "", err
 		}
 	}
 	if chance(key, fmt.Sprint(try)) < l.Fail {

@@ -134,7 +134,7 @@ func total(n map[string]int) (sum int) {
 	return sum
 }
 
-// depth is what the queues hold.
+// depth is what the queues hold, visible or in flight.
 func depth(t *testing.T, s *wiring.System) (n int) {
 	t.Helper()
 	for _, q := range []pipeline.Queue{s.Backend.Queues.Control, s.Backend.Queues.Work} {

@@ -103,15 +103,10 @@ func (e *engine) quiet(within time.Duration) bool {
 	return true
 }
 
-// depth is what the queues hold, visible or in flight.
-func (e *engine) depth() (n int) {
+// depth is what the queues hold.
+func (e *engine) depth() int {
 	e.Helper()
-	for _, q := range []pipeline.Queue{e.back.Queues.Control, e.back.Queues.Work} {
-		visible, inFlight, err := q.Depth(e.ctx)
-		e.must(err)
-		n += visible + inFlight
-	}
-	return n
+	return depth(e.T, e.desk)
 }
 
 // process is a worker process: after kill, none of its calls of a port or of the model gets through any more.

@@ -87,12 +87,8 @@ func (d *day) decode(ctx context.Context, name string) error {
 	if strings.HasPrefix(name, "corrupt") {
 		takes = 1000 * time.Hour
 	}
-	timer := time.NewTimer(takes)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
+	if err := sleep(ctx, takes); err != nil {
+		return err
 	}
 	if isReal && first {
 		return errDisk

@@ -172,12 +172,8 @@ func (j *naiveJob) call(ctx context.Context, c cell) error {
 	var err error
 	for try := range naiveTries {
 		if try > 0 {
-			wait := time.NewTimer(time.Second << (try - 1))
-			select {
-			case <-ctx.Done():
-				wait.Stop()
-				return context.Cause(ctx)
-			case <-wait.C:
+			if err := sleep(ctx, time.Second<<(try-1)); err != nil {
+				return err
 			}
 		}
 		one, stop := context.WithTimeout(ctx, naiveCallTime)

@@ -68,14 +68,7 @@ func (s *summaries) ask(ctx context.Context, id string) error {
 	s.mu.Lock()
 	s.calls[id]++
 	s.mu.Unlock()
-	timer := time.NewTimer(4 * time.Second)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
+	return sleep(ctx, 4*time.Second)
 }
 
 // naivePoller closes what is in progress, every tick; after is called after each.

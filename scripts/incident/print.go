@@ -55,11 +55,7 @@ func (p *printer) notesFrom(first int, lines ...string) {
 
 // number is n with thousands apart.
 func number[T ~int | ~int64](n T) string {
-	digits := fmt.Sprint(int64(n))
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
+	return pipeline.Count(int(n))
 }
 
 // dollars is an amount to the cent, with thousands apart.

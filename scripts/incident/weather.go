@@ -9,6 +9,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"holdfast/pkg/pipeline"
 )
 
 // weather is what happens to a job from outside: how calls go and when worker processes die. It is drawn from the
@@ -75,17 +77,13 @@ func (p *provider) ask(ctx context.Context, c cell) error {
 	if p.weather.draw("hang", c, n) < p.weather.Hang {
 		takes = 1000 * time.Hour
 	}
-	timer := time.NewTimer(takes)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		p.end(c, false)
-		return context.Cause(ctx)
-	case <-timer.C:
-		p.end(c, true)
-		return nil
-	}
+	err := sleep(ctx, takes)
+	p.end(c, err == nil)
+	return err
 }
+
+// sleep lets time pass, real or virtual; the cause of ctx if that ends first.
+func sleep(ctx context.Context, d time.Duration) error { return pipeline.NewRealClock().Sleep(ctx, d) }
 
 func (p *provider) begin(c cell) int {
 	p.mu.Lock()
