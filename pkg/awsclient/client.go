@@ -37,10 +37,11 @@ const (
 
 // Settings say where AWS is.
 type Settings struct {
-	Endpoint string // "" is AWS itself; else one address for all services: LocalStack
-	DynamoDB string // "" is Endpoint; else an address of the store's own
-	Region   string // "" is what the environment or the profile says
-	Inflight int    // requests at once that keep their connections; 0 = 64
+	Endpoint string        // "" is AWS itself; else one address for all services: LocalStack
+	DynamoDB string        // "" is Endpoint; else an address of the store's own
+	Region   string        // "" is what the environment or the profile says
+	Inflight int           // requests at once that keep their connections; 0 = 64
+	Backoff  time.Duration // the longest wait between two sendings; 0 = half a second
 	// Transport, if set, stands between the clients and the network: it records, delays or breaks.
 	Transport func(http.RoundTripper) http.RoundTripper
 }
@@ -58,6 +59,9 @@ type Clients struct {
 func New(ctx context.Context, s Settings) (*Clients, error) {
 	if s.Inflight <= 0 {
 		s.Inflight = 64
+	}
+	if s.Backoff <= 0 {
+		s.Backoff = storeBackoff
 	}
 	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})} // what matters comes as an error
 	if s.Region != "" {
@@ -131,10 +135,10 @@ func address(all ...string) *string {
 }
 
 // retryer sends a request at most tries times. A conflict with a transaction is no refusal: it is sent again.
-func retryer(tries int, codes ...string) aws.Retryer {
+func (c *Clients) retryer(tries int, codes ...string) aws.Retryer {
 	standard := retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = tries
-		o.MaxBackoff = storeBackoff
+		o.MaxBackoff = c.settings.Backoff
 		o.RateLimiter = noTokens{} // the number of tries is the bound; a bucket shared by all requests would be a second one
 	})
 	if len(codes) == 0 {
@@ -155,7 +159,7 @@ func (noTokens) AddTokens(uint) error { return nil }
 func (c *Clients) DynamoDB() *dynamodb.Client {
 	return dynamodb.NewFromConfig(c.cfg, func(o *dynamodb.Options) {
 		o.BaseEndpoint = address(c.settings.DynamoDB, c.settings.Endpoint)
-		o.Retryer = retryer(storeTries, "TransactionConflictException")
+		o.Retryer = c.retryer(storeTries, "TransactionConflictException")
 		o.HTTPClient = &http.Client{Transport: c.watch, Timeout: storeTimeout}
 	})
 }
@@ -164,7 +168,7 @@ func (c *Clients) DynamoDB() *dynamodb.Client {
 func (c *Clients) SQS() *sqs.Client {
 	return sqs.NewFromConfig(c.cfg, func(o *sqs.Options) {
 		o.BaseEndpoint = address(c.settings.Endpoint)
-		o.Retryer = retryer(queueTries)
+		o.Retryer = c.retryer(queueTries)
 		o.HTTPClient = c.http(pollTimeout)
 	})
 }
@@ -174,7 +178,7 @@ func (c *Clients) S3() *s3.Client {
 	return s3.NewFromConfig(c.cfg, func(o *s3.Options) {
 		o.BaseEndpoint = address(c.settings.Endpoint)
 		o.UsePathStyle = c.settings.Endpoint != ""
-		o.Retryer = retryer(blobTries)
+		o.Retryer = c.retryer(blobTries)
 		o.HTTPClient = c.http(blobTimeout)
 	})
 }
