@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,10 +117,10 @@ func TestConnections(t *testing.T) {
 		return failed.Kind
 	}
 	t.Run("a connection that is cut before the answer may have been billed", func(t *testing.T) {
-		n := 0
-		m := serve(t, func(http.ResponseWriter, *http.Request) { n++; panic(http.ErrAbortHandler) })
-		if got := kind(m); got != pipeline.Ambiguous || n != 1 {
-			t.Errorf("got %s after %d requests, want ambiguous after one", got, n)
+		var n atomic.Int64
+		m := serve(t, func(http.ResponseWriter, *http.Request) { n.Add(1); panic(http.ErrAbortHandler) })
+		if got := kind(m); got != pipeline.Ambiguous || n.Load() != 1 {
+			t.Errorf("got %s after %d requests, want ambiguous after one", got, n.Load())
 		}
 	})
 	t.Run("an answer that is cut off may have been billed", func(t *testing.T) {
