@@ -67,6 +67,18 @@ func TestFaults(t *testing.T) {
 			t.Errorf("got %s, want A's first attempt of generation 1", pipeline.Encode(won))
 		}
 	})
+	t.Run("a claim that never arrived and was sent again after another won is refused", func(t *testing.T) {
+		b := newBench(t)
+		b.proxy.Around(1, claims, func(func()) (cut bool) {
+			_, err := b.claim("B")
+			b.must(err)
+			return true
+		})
+		_, err := b.claim("A")
+		if old, is := pipeline.Old(err); !is || old == nil || old.ClaimedBy != "B" {
+			t.Errorf("got error %v, want a refusal that shows B's claim", err)
+		}
+	})
 	t.Run("a claim whose answers are all lost is busy, and known as our own afterwards", func(t *testing.T) {
 		b := newBench(t)
 		b.proxy.Drop(-1, claims)
