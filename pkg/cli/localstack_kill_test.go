@@ -85,8 +85,8 @@ func (d *desk) killedAt(s *wiring.System, proxy *pipelinetest.Proxy, match pipel
 		if landed {
 			forward()
 		}
-		_ = cmd.Process.Kill()
 		close(killed)
+		_ = cmd.Process.Kill()
 		return true
 	})
 	defer proxy.Clear()
@@ -99,7 +99,11 @@ func (d *desk) killedAt(s *wiring.System, proxy *pipelinetest.Proxy, match pipel
 	case <-killed:
 		<-exited
 	case <-exited:
-		d.Fatalf("the worker ended by itself: %s", stderr.String())
+		select {
+		case <-killed:
+		default:
+			d.Fatalf("the worker ended by itself: %s", stderr.String())
+		}
 	case <-time.After(time.Minute):
 		_ = cmd.Process.Kill()
 		<-exited
@@ -127,7 +131,7 @@ func (d *desk) killedAt(s *wiring.System, proxy *pipelinetest.Proxy, match pipel
 		}
 	}
 	if asked := d.asked(); asked < 28 || asked > 28+inFlight {
-		d.Errorf("%d calls were asked, want 28 and at most the %d that were in flight", asked, inFlight)
+		d.Errorf("%d calls were asked, want 28 and at most the %d that were in flight; %d were stored and %d lines were written when the worker died", asked, inFlight, len(stored), lines)
 	}
 	d.fedOnce(s, job)
 }
