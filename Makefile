@@ -88,7 +88,7 @@ incident-media: ## four corrupt files: hard timeout, reaper and requeue for ever
 	go run ./scripts/incident media
 
 .PHONY: bench
-bench: ## print the embedded figures beside anchors, half an hour; make bench QUICK=1 for a short look, ONLY=REGEX for a part
+bench: ## print the embedded figures beside anchors, some twenty minutes; make bench QUICK=1 for a short look, ONLY=REGEX for a part
 	cd scripts/bench && go build -o "$${TMPDIR:-/tmp}/holdfast-bench" . && "$${TMPDIR:-/tmp}/holdfast-bench" $(if $(QUICK),-quick) $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: clean

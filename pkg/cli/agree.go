@@ -67,7 +67,7 @@ func (r *run) sayPlanning() {
 		return // the plan will say it
 	}
 	if cells := len(m.Chunks) * m.Calls; cells > manyCells {
-		r.screen.say("  pricing %s cells of %s and looking for stored replies; Ctrl-C stops it", pipeline.Count(cells), count(len(m.Chunks), "chunk", "chunks"))
+		r.screen.say("  pricing %s cells of %s and looking for stored replies; Ctrl-C stops it", pipeline.Count(cells), pipeline.CountOf(len(m.Chunks), "chunk", "chunks"))
 	}
 }
 

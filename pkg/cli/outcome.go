@@ -119,7 +119,7 @@ func (o outcome) lines() []string {
 		lines = append(lines, o.spending())
 	}
 	if len(o.Findings) > 0 {
-		lines = append(lines, "", fmt.Sprintf("The gravest of %s:", count(o.Total, "finding", "findings")))
+		lines = append(lines, "", fmt.Sprintf("The gravest of %s:", pipeline.CountOf(o.Total, "finding", "findings")))
 	}
 	for _, f := range o.Findings {
 		lines = append(lines, findingLines(f)...)
@@ -151,10 +151,10 @@ func (o outcome) headline() string {
 		return line + fmt.Sprintf("; job %s had ended before: 0 calls.", o.Job)
 	}
 	if o.Witness || o.model.Handler && o.Killed > 0 {
-		line += "; " + count(o.Killed, "worker killed", "workers killed")
+		line += "; " + pipeline.CountOf(o.Killed, "worker killed", "workers killed")
 	}
 	if o.Witness {
-		line += fmt.Sprintf("; %s in flight and %s asked again", count(o.InFlight, "call", "calls"), count(o.Again, "stored answer", "stored answers"))
+		line += fmt.Sprintf("; %s in flight and %s asked again", pipeline.CountOf(o.InFlight, "call", "calls"), pipeline.CountOf(o.Again, "stored answer", "stored answers"))
 	}
 	return line + "."
 }
@@ -162,10 +162,10 @@ func (o outcome) headline() string {
 // spending is what the answers took.
 func (o outcome) spending() string {
 	line := fmt.Sprintf("%s asked, %s answered by stored replies; %s",
-		count(o.Asked, "call", "calls"), count(o.Counts.Answered-o.Asked, "cell", "cells"), count(o.Spend.Tries, "try", "tries"))
+		pipeline.CountOf(o.Asked, "call", "calls"), pipeline.CountOf(o.Counts.Answered-o.Asked, "cell", "cells"), pipeline.CountOf(o.Spend.Tries, "try", "tries"))
 	if o.model.Handler {
 		line = fmt.Sprintf("%s answered now, %s by stored answers; %s",
-			count(o.Asked, "item", "items"), pipeline.Count(o.Counts.Answered-o.Asked), count(o.Spend.Tries, "try", "tries"))
+			pipeline.CountOf(o.Asked, "item", "items"), pipeline.Count(o.Counts.Answered-o.Asked), pipeline.CountOf(o.Spend.Tries, "try", "tries"))
 	}
 	if o.Spend.Unnamed > 0 {
 		line += fmt.Sprintf(" (%s of workers that died, counted as sent)", pipeline.Count(o.Spend.Unnamed))

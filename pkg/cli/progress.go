@@ -140,9 +140,9 @@ func progressLines(p progress, model pipeline.ModelInfo, since time.Duration, wi
 	}
 	lines := []string{
 		bar(p.Done, p.Cells, width-len(cells)) + cells,
-		fmt.Sprintf("%s%s", count(p.Tries, "try", "tries"), kinds(p.Failures)),
+		fmt.Sprintf("%s%s", pipeline.CountOf(p.Tries, "try", "tries"), kinds(p.Failures)),
 		fmt.Sprintf("%s, %s, %s by stored replies%s",
-			count(p.Claimed, "claim", "claims"), count(p.Deferrals, "deferral", "deferrals"), count(p.Reused, "answer", "answers"), died(p.Deaths)),
+			pipeline.CountOf(p.Claimed, "claim", "claims"), pipeline.CountOf(p.Deferrals, "deferral", "deferrals"), pipeline.CountOf(p.Reused, "answer", "answers"), died(p.Deaths)),
 		"spend " + spendNote(p.Cost, model),
 	}
 	if len(p.Unclaimable) > 0 {
@@ -155,7 +155,7 @@ func died(deaths int) string {
 	if deaths == 0 {
 		return ""
 	}
-	return ", " + count(deaths, "worker died", "workers died")
+	return ", " + pipeline.CountOf(deaths, "worker died", "workers died")
 }
 
 // spendNote is money at a model's price, and whether any is really spent.
@@ -196,13 +196,6 @@ func kinds(failures map[pipeline.Kind]int) string {
 		parts[i] = fmt.Sprintf("%s %d", kind, failures[kind])
 	}
 	return ", failed: " + strings.Join(parts, ", ")
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return pipeline.Count(n) + " " + many
 }
 
 // oneLine folds all white space.

@@ -103,7 +103,7 @@ func (r *run) opening(by string) string {
 	if r.stood {
 		was = "goes on as"
 	}
-	return fmt.Sprintf("%s %s job %s: pipeline %s, %s, %s.", r.job.Name, was, r.job.ID, r.job.Pipeline, by, count(r.cmd.Workers, "worker process", "worker processes"))
+	return fmt.Sprintf("%s %s job %s: pipeline %s, %s, %s.", r.job.Name, was, r.job.ID, r.job.Pipeline, by, pipeline.CountOf(r.cmd.Workers, "worker process", "worker processes"))
 }
 
 func (r *run) startWorkers() error {

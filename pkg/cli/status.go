@@ -143,7 +143,7 @@ func (st standing) lines(policy pipeline.Policy) []string {
 func (st standing) cells() string {
 	c := st.Counts
 	one, many := itemNoun(st.items)
-	line := fmt.Sprintf("%s: %s answered, %s not needed, %s failed", count(c.Cells, one, many), pipeline.Count(c.Answered), pipeline.Count(c.Gated), pipeline.Count(c.Failed))
+	line := fmt.Sprintf("%s: %s answered, %s not needed, %s failed", pipeline.CountOf(c.Cells, one, many), pipeline.Count(c.Answered), pipeline.Count(c.Gated), pipeline.Count(c.Failed))
 	if c.NotAsked > 0 {
 		line += fmt.Sprintf(", %s not asked", pipeline.Count(c.NotAsked))
 	}
@@ -154,7 +154,7 @@ func (st standing) cells() string {
 }
 
 func (st standing) chunks() string {
-	line := count(st.Chunks, "chunk", "chunks") + ":"
+	line := pipeline.CountOf(st.Chunks, "chunk", "chunks") + ":"
 	if st.items {
 		line = "tasks:"
 	}
@@ -168,7 +168,7 @@ func (st standing) chunks() string {
 		}
 	}
 	if st.Deferrals > 0 {
-		line += "; " + count(st.Deferrals, "deferral", "deferrals")
+		line += "; " + pipeline.CountOf(st.Deferrals, "deferral", "deferrals")
 	}
 	return line
 }

@@ -103,14 +103,14 @@ func (c *redriveCmd) print(a *app, r triage.Redriven) {
 		was = "would be redriven"
 	}
 	for _, part := range r.Tasks {
-		fmt.Fprintf(a.out, "%s %s from stage %d: %s, at most %s\n", part.Task, was, part.Accepted+1, count(part.Calls, "call", "calls"), part.Cost)
+		fmt.Fprintf(a.out, "%s %s from stage %d: %s, at most %s\n", part.Task, was, part.Accepted+1, pipeline.CountOf(part.Calls, "call", "calls"), part.Cost)
 	}
 	for _, skipped := range r.Skipped {
 		fmt.Fprintf(a.out, "%s is not: %s\n", skipped.Task, skipped.Why)
 	}
 	if len(r.Tasks) > 0 {
 		fmt.Fprintf(a.out, "%s %s; the ceilings rise by %s and %s. Stored replies are not paid again.\n",
-			count(len(r.Tasks), "task", "tasks"), was, count(r.Tries, "try", "tries"), r.Cost)
+			pipeline.CountOf(len(r.Tasks), "task", "tasks"), was, pipeline.CountOf(r.Tries, "try", "tries"), r.Cost)
 	}
 	if len(r.Tasks) > 0 && !c.Dry {
 		fmt.Fprintf(a.out, "A worker goes on with it: holdfast worker; or run the same document again.\n")
@@ -156,7 +156,7 @@ func (c *lettersCmd) Run(a *app) error {
 		return err
 	}
 	fmt.Fprintf(a.out, "%s in %s; %s stale: the task goes on or has ended otherwise since.\n",
-		count(sum, "dead letter", "dead letters"), count(len(letters), "line", "lines"), pipeline.Count(stale))
+		pipeline.CountOf(sum, "dead letter", "dead letters"), pipeline.CountOf(len(letters), "line", "lines"), pipeline.Count(stale))
 	if stale < len(letters) {
 		fmt.Fprintln(a.out, "Every attempt and its reason: holdfast why JOB CHUNK; give attempts back with: holdfast redrive JOB")
 	}

@@ -14,3 +14,11 @@ func Count(n int) string {
 	}
 	return sign + digits
 }
+
+// CountOf is how many of a thing for people: 1 try, 2,320 tries.
+func CountOf(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + many
+}

@@ -16,7 +16,7 @@ func (d Data) asked(n int) string {
 	if d.items() {
 		one = "item"
 	}
-	return pipeline.Count(n) + " " + plural(n, one)
+	return pipeline.CountOf(n, one, one+"s")
 }
 
 // part is what the document is cut into, in the pipeline's words.
@@ -59,7 +59,7 @@ func (d Data) changed() string {
 	return text
 }
 
-func findings(n int) string { return pipeline.Count(n) + " " + plural(n, "finding") }
+func findings(n int) string { return pipeline.CountOf(n, "finding", "findings") }
 
 // plural is the word for so many of a thing.
 func plural(n int, one string) string {

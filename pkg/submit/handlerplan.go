@@ -25,9 +25,4 @@ func handlerLines(p pipeline.Plan) []string {
 	)
 }
 
-func items(n int) string {
-	if n == 1 {
-		return "1 item"
-	}
-	return pipeline.Count(n) + " items"
-}
+func items(n int) string { return pipeline.CountOf(n, "item", "items") }

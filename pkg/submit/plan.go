@@ -145,7 +145,7 @@ func Lines(p pipeline.Plan) []string {
 	}
 	lines := []string{
 		fmt.Sprintf("%s x %s calls = %s cells, one question each: %s input tokens, at most %s output tokens",
-			chunks(p.Chunks), n(p.Calls), n(p.Cells), n(p.Input), n(p.MaxOutput)),
+			pipeline.CountOf(p.Chunks, "chunk", "chunks"), n(p.Calls), n(p.Cells), n(p.Input), n(p.MaxOutput)),
 	}
 	if p.Stored > 0 {
 		lines = append(lines, fmt.Sprintf("%s of them have a stored reply and cost nothing: %s are left to ask", n(p.Stored), n(asked)))
@@ -158,13 +158,6 @@ func Lines(p pipeline.Plan) []string {
 		priceLine(p.Model),
 	)
 	return lines
-}
-
-func chunks(n int) string {
-	if n == 1 {
-		return "1 chunk"
-	}
-	return pipeline.Count(n) + " chunks"
 }
 
 func ceilingNote(p pipeline.Plan) string {

@@ -173,19 +173,10 @@ func sums(r pipeline.Record, item bool) string {
 	return text
 }
 
-func many(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return pipeline.Count(n) + " " + one + "s"
-}
+// many is how many of what takes an s.
+func many(n int, one string) string { return pipeline.CountOf(n, one, one+"s") }
 
-func tries(n int) string {
-	if n == 1 {
-		return "1 try"
-	}
-	return pipeline.Count(n) + " tries"
-}
+func tries(n int) string { return pipeline.CountOf(n, "try", "tries") }
 
 // writeTry is one line, and another for the reason of a failure: exactly Width columns at most.
 func writeTry(p *page, t pipeline.Try) {
