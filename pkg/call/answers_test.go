@@ -180,9 +180,11 @@ func TestSameKey(t *testing.T) {
 		var group pipeline.Group
 		group.Go(func() { b.text(b.one(1, "same"), "ok") })
 		synctest.Wait()
+		group.Go(func() { b.text(b.one(3, "other"), "ok") }) // has the slot until the first is stored
+		synctest.Wait()
 		group.Go(func() { b.kind(b.one(2, "same"), pipeline.StoreFault, true) })
 		group.Wait()
-		b.sent(1)
+		b.sent(2)
 	}, script(reaction{text: "ok", takes: time.Second}), func(b *bench) {
 		b.cfg.InFlight = 1
 		began := b.clock.Mono()

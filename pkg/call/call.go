@@ -31,8 +31,10 @@ type Config struct {
 	Slots    Slots // shared with the process's other Callers, in InFlight's place; nil = its own
 	// OpenBudget opens the budget of a job that was started without a look at its plan. Repeating it is harmless.
 	OpenBudget func(ctx context.Context, job pipeline.JobID) error
-	Jitter     func() float64
-	Observe    func(task pipeline.Ref, answer pipeline.Answer) // told of every answer, for progress; may be nil
+	// EndJob cancels a job, for the reason that a try of its handler cost more than it may. Repeating it is harmless.
+	EndJob  func(ctx context.Context, job pipeline.JobID, reason string) error
+	Jitter  func() float64
+	Observe func(task pipeline.Ref, answer pipeline.Answer) // told of every answer, for progress; may be nil
 }
 
 // Slots bound the tries in flight of a process.
@@ -54,9 +56,10 @@ type Caller struct {
 	purses  purses
 	meter   meter
 
-	mu       sync.Mutex
-	flights  map[pipeline.ReplyKey]*flight // keys that this process is asking now
-	answered map[pipeline.ReplyKey]bool    // keys that it asked lately
+	mu        sync.Mutex
+	flights   map[pipeline.ReplyKey]*flight // keys that this process is asking now
+	answered  map[pipeline.ReplyKey]bool    // keys that it asked lately
+	overspent map[beginning]*overspending
 }
 
 // New is a Caller.
@@ -72,7 +75,7 @@ func New(cfg Config) *Caller {
 			return fmt.Errorf("job %s has no budget: %w", job, pipeline.ErrNotFound)
 		}
 	}
-	c := &Caller{cfg: cfg, info: cfg.Model.Info(), flights: map[pipeline.ReplyKey]*flight{}, answered: map[pipeline.ReplyKey]bool{}}
+	c := &Caller{cfg: cfg, info: cfg.Model.Info(), flights: map[pipeline.ReplyKey]*flight{}, answered: map[pipeline.ReplyKey]bool{}, overspent: map[beginning]*overspending{}}
 	if c.slots = cfg.Slots; c.slots == nil {
 		c.slots = NewSlots(cfg.InFlight)
 	}

@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"holdfast/pkg/pipeline"
@@ -29,6 +30,10 @@ func (h handler) Complete(ctx context.Context, r pipeline.Request) (response pip
 		}
 	}()
 	out, err := h.work(ctx, *r.Item)
+	if out.Cost < 0 {
+		err = fmt.Errorf("the handler said that the try cost %s: nothing costs less than nothing", out.Cost)
+		out = pipeline.Output{}
+	}
 	cost := out.Cost
 	if cost == 0 && !out.Free {
 		cost = r.Item.TryCost
@@ -37,7 +42,7 @@ func (h handler) Complete(ctx context.Context, r pipeline.Request) (response pip
 	case err == nil:
 		return pipeline.Response{Text: out.Text, Stop: pipeline.StopEnd, Cost: cost}, nil
 	case ctx.Err() != nil:
-		return pipeline.Response{}, context.Cause(ctx)
+		return pipeline.Response{}, &dropped{context.Cause(ctx), cost}
 	}
 	failed := *pipeline.FunctionFailure(err)
 	failed.Cost = cost

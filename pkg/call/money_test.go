@@ -205,6 +205,7 @@ func TestCeiling(t *testing.T) {
 func spend(b *bench, random *rand.Rand, seed uint64) {
 	kinds := []pipeline.Kind{pipeline.Throttled, pipeline.Unavailable, pipeline.Ambiguous, pipeline.Malformed, pipeline.Truncated, pipeline.Refused, pipeline.Invalid}
 	var billed pipeline.Money
+	input := question("0.0.0").Request.InputTokens() // as estimated: a model that counts more may pass the ceiling once
 	faults := func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
 		b.model.mu.Lock()
 		dice := random.Float64()
@@ -223,7 +224,7 @@ func spend(b *bench, random *rand.Rand, seed uint64) {
 	b.model.react = func(_ string, n int) reaction {
 		b.model.mu.Lock()
 		defer b.model.mu.Unlock()
-		r := reaction{text: "ok", takes: time.Duration(random.IntN(3000)) * time.Millisecond, usage: pipeline.Usage{Input: 40, Output: 1 + random.IntN(100)}}
+		r := reaction{text: "ok", takes: time.Duration(random.IntN(3000)) * time.Millisecond, usage: pipeline.Usage{Input: input, Output: 1 + random.IntN(100)}}
 		if random.IntN(3) == 0 {
 			switch kind := kinds[random.IntN(len(kinds))]; kind {
 			case pipeline.Malformed:
@@ -233,7 +234,7 @@ func spend(b *bench, random *rand.Rand, seed uint64) {
 			default:
 				r = failing(kind, 0)
 				r.takes = time.Second
-				billed += map[bool]pipeline.Money{true: b.model.info.Price.Of(40, 100)}[kind == pipeline.Ambiguous]
+				billed += map[bool]pipeline.Money{true: b.model.info.Price.Of(input, 100)}[kind == pipeline.Ambiguous]
 				return r
 			}
 		}

@@ -71,7 +71,7 @@ func (t *asking) try(ctx context.Context) result {
 		t.purse.give(most, 0)
 		return t.busy(err)
 	}
-	if err := t.a.MaySend(ctx); err != nil {
+	if err := t.maySend(ctx); err != nil {
 		t.purse.give(most, 0)
 		slot.refund(ctx, 0)
 		return stop(err)
@@ -85,13 +85,27 @@ func (t *asking) try(ctx context.Context) result {
 		t.a.Unsent()
 	}
 	if try.Unsure {
-		try.Cost = most
+		try.Cost = max(most, try.Cost)
+	}
+	if t.c.info.Handler && try.Cost > most {
+		t.overspent(most, try.Cost)
 	}
 	t.purse.give(most, try.Cost)
 	t.cost += try.Cost
 	r := t.judge(ctx, &try, sent)
 	t.a.Record(try)
+	if err := t.mayCost(ctx); err != nil && !r.done {
+		return stop(err)
+	}
 	return r
+}
+
+// maySend must return nil right before each try.
+func (t *asking) maySend(ctx context.Context) error {
+	if err := t.mayCost(ctx); err != nil {
+		return err
+	}
+	return t.a.MaySend(ctx)
 }
 
 // sent is what came back from one Complete.
@@ -115,6 +129,7 @@ func (t *asking) send(ctx context.Context) (pipeline.Try, sent) {
 	s := sent{response: response, usage: response.Usage, cost: response.Cost}
 	if err != nil {
 		s = t.overtime(failureOf(timed, err, limit, t.c.cfg.Policy))
+		s.cost = max(s.cost, toldCost(err))
 	}
 	try.Millis = (clock.Mono() - began).Milliseconds()
 	try.RequestID, try.Usage, try.Failure = response.RequestID, s.usage, s.failure

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"holdfast/pkg/ingest"
+	"holdfast/pkg/offline"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelines"
 	"holdfast/pkg/submit"
@@ -97,6 +98,7 @@ func (f documentFlags) submission(a *app, model pipeline.ModelInfo) (submit.Subm
 	if err := fits(definition, model); err != nil {
 		return submit.Submission{}, err
 	}
+	model.Placeholders = offline.Placeholders(definition)
 	ceiling, err := parseMoney(f.MaxCost)
 	if err != nil {
 		return submit.Submission{}, usage("--max-cost: %v", err)

@@ -118,6 +118,11 @@ func (o outcome) lines() []string {
 	if o.Counts.Cells > 0 {
 		lines = append(lines, o.spending())
 	}
+	if m := o.Result.Manifest; o.Counts.Answered > 0 && len(m.Chunks) > 0 {
+		if caveat := o.model.Caveat(len(m.Chunks), o.Counts.Cells/len(m.Chunks)); caveat != "" {
+			lines = append(lines, "Note: "+caveat+".")
+		}
+	}
 	if len(o.Findings) > 0 {
 		lines = append(lines, "", fmt.Sprintf("The gravest of %s:", pipeline.CountOf(o.Total, "finding", "findings")))
 	}
@@ -150,10 +155,10 @@ func (o outcome) headline() string {
 	if o.Stood {
 		return line + fmt.Sprintf("; job %s had ended before: 0 calls.", o.Job)
 	}
-	if o.Witness || o.model.Handler && o.Killed > 0 {
+	if o.Killed > 0 {
 		line += "; " + pipeline.CountOf(o.Killed, "worker killed", "workers killed")
 	}
-	if o.Witness {
+	if o.Witness && o.Killed+o.InFlight+o.Again > 0 { // after a plain run there is nothing to tell
 		line += fmt.Sprintf("; %s in flight and %s asked again", pipeline.CountOf(o.InFlight, "call", "calls"), pipeline.CountOf(o.Again, "stored answer", "stored answers"))
 	}
 	return line + "."

@@ -24,7 +24,9 @@ type progress struct {
 	Deferrals   int
 	Status      map[pipeline.TaskStatus]int
 	Unclaimable []pipeline.TaskID
-	Tries       int // by this run's workers
+	Setbacks    []pipeline.Setback
+	Live        bool // the events of this run's workers are counted: Tries, Failures, Reused and Deaths are known
+	Tries       int
 	Failures    map[pipeline.Kind]int
 	Reused      int
 	Cost        pipeline.Money
@@ -42,6 +44,7 @@ func progressOf(ctx context.Context, s *wiring.System, job pipeline.Job, definit
 	if err != nil {
 		return p, fmt.Errorf("read the tasks of job %s: %w", job.ID, err)
 	}
+	p.Setbacks = pipeline.Setbacks(rows)
 	for _, row := range rows {
 		if row.Unclaimable(s.Policy()) {
 			p.Unclaimable = append(p.Unclaimable, row.ID)
@@ -121,7 +124,7 @@ func (t *tally) add(e work.Event) {
 func (t *tally) over(p *progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p.Tries, p.Reused, p.Cost, p.Deaths = t.tries, t.reused, t.cost, t.deaths
+	p.Live, p.Tries, p.Reused, p.Cost, p.Deaths = true, t.tries, t.reused, t.cost, t.deaths
 	p.Failures = map[pipeline.Kind]int{}
 	for kind, n := range t.failures {
 		p.Failures[kind] = n
@@ -133,17 +136,20 @@ func (t *tally) over(p *progress) {
 }
 
 // progressLines are the progress in lines of at most width columns, if that is at all possible.
-func progressLines(p progress, model pipeline.ModelInfo, since time.Duration, width int) []string {
+func progressLines(p progress, model pipeline.ModelInfo, now pipeline.Instant, since time.Duration, width int) []string {
 	cells := fmt.Sprintf(" %s of %s cells, %d of %d chunks, %s, %.0fs", pipeline.Count(p.Done), pipeline.Count(p.Cells), p.Ended, p.Chunks, p.Job.Status, since.Seconds())
 	if model.Handler {
 		cells = fmt.Sprintf(" %s of %s items done, %s ended, %s, %.0fs", pipeline.Count(p.Done), pipeline.Count(p.Cells), pipeline.Count(p.Ended), p.Job.Status, since.Seconds())
 	}
-	lines := []string{
-		bar(p.Done, p.Cells, width-len(cells)) + cells,
-		fmt.Sprintf("%s%s", pipeline.CountOf(p.Tries, "try", "tries"), kinds(p.Failures)),
-		fmt.Sprintf("%s, %s, %s by stored replies%s",
-			pipeline.CountOf(p.Claimed, "claim", "claims"), pipeline.CountOf(p.Deferrals, "deferral", "deferrals"), pipeline.CountOf(p.Reused, "answer", "answers"), died(p.Deaths)),
-		"spend " + spendNote(p.Cost, model),
+	lines := []string{bar(p.Done, p.Cells, width-len(cells)) + cells}
+	rows := fmt.Sprintf("%s, %s", pipeline.CountOf(p.Claimed, "claim", "claims"), pipeline.CountOf(p.Deferrals, "deferral", "deferrals"))
+	if p.Live {
+		lines = append(lines, pipeline.CountOf(p.Tries, "try", "tries")+kinds(p.Failures))
+		rows += fmt.Sprintf(", %s by stored replies%s", pipeline.CountOf(p.Reused, "answer", "answers"), died(p.Deaths))
+	}
+	lines = append(lines, rows, "spend "+spendNote(p.Cost, model))
+	if len(p.Setbacks) > 0 {
+		lines = append(lines, "held back: "+oneLine(p.Setbacks[0].Text(now)))
 	}
 	if len(p.Unclaimable) > 0 {
 		lines = append(lines, fmt.Sprintf("unclaimable (rung and never claimed): %v", p.Unclaimable))

@@ -126,7 +126,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("%s is missing from %s", key, out)
 			}
 		}
-		if got["status"] != "completed" || got["calls_asked"] != 28.0 || !strings.Contains(errOut, "least") {
+		if got["status"] != "completed" || got["calls_asked"] != 28.0 || !strings.Contains(errOut, "once") {
 			t.Errorf("got %v asked, %v; the plan belongs on standard error: %s", got["calls_asked"], got["status"], errOut)
 		}
 	})

@@ -77,7 +77,7 @@ func (s *screen) show(p progress, model pipeline.ModelInfo) {
 	s.last = time.Now()
 	since := time.Since(s.begin)
 	if s.width == nil {
-		fmt.Fprintln(s.out, "  "+strings.Join(progressLines(p, model, since, columns), "; "))
+		fmt.Fprintln(s.out, "  "+strings.Join(progressLines(p, model, pipeline.NewRealClock().Now(), since, columns), "; "))
 		return
 	}
 	width := s.width()
@@ -85,7 +85,7 @@ func (s *screen) show(p progress, model pipeline.ModelInfo) {
 	if s.drawn > 0 {
 		fmt.Fprintf(&frame, "\x1b[%dA", s.drawn)
 	}
-	lines := progressLines(p, model, since, width-3)
+	lines := progressLines(p, model, pipeline.NewRealClock().Now(), since, width-3)
 	for _, line := range lines {
 		frame.WriteString("\x1b[2K  " + shorten(line, width-3) + "\n")
 	}

@@ -32,10 +32,26 @@ func TestTexts(t *testing.T) {
 			Tries: 2340, Reused: 120, Cost: 8_360_000_000, Deaths: 1, Failures: map[pipeline.Kind]int{"throttled": 70, "unavailable": 22, "malformed": 9},
 		}
 		model := pipeline.ModelInfo{Free: true, PricedAs: "claude-sonnet-5-5"}
-		for _, line := range progressLines(p, model, 100*time.Second, 77) {
+		for _, line := range progressLines(p, model, 0, 100*time.Second, 77) {
 			if n := utf8.RuneCountInString(line); n > 77 {
 				t.Errorf("%d columns: %s", n, line)
 			}
+		}
+	})
+	t.Run("progress names why tasks wait, and tells no counts that nobody counted", func(t *testing.T) {
+		p := progress{Job: pipeline.Job{Status: pipeline.JobRunning}, Chunks: 1, Cells: 1, Setbacks: pipeline.Setbacks([]pipeline.Task{
+			{Status: pipeline.TaskPending, ReadyAt: 24_000, Reason: pipeline.Fail(pipeline.Broken, "exit 1:\nno such host")},
+		})}
+		text := strings.Join(progressLines(p, pipeline.ModelInfo{Handler: true}, 1, time.Second, 77), "; ")
+		if want := "held back: 1 task, next attempt in 24 s: broken: exit 1: no such host"; !strings.Contains(text, want) {
+			t.Errorf("got %q, want %q in it", text, want)
+		}
+		if strings.Contains(text, "0 tries") || strings.Contains(text, "stored replies") {
+			t.Errorf("got %q of a job whose workers nobody listens to", text)
+		}
+		p.Live, p.Tries = true, 3
+		if text := strings.Join(progressLines(p, pipeline.ModelInfo{}, 1, time.Second, 77), "; "); !strings.Contains(text, "3 tries") {
+			t.Errorf("got %q, want the tries", text)
 		}
 	})
 	t.Run("a line that is too long for its terminal is cut, not wrapped", func(t *testing.T) {

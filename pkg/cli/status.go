@@ -25,8 +25,11 @@ type standing struct {
 	Open        int                         `json:"open"`   // cells that have not ended
 	Deferrals   int                         `json:"deferrals"`
 	Unclaimable []pipeline.TaskID           `json:"unclaimable,omitempty"`
+	Setbacks    []pipeline.Setback          `json:"setbacks,omitempty"` // why chunks that have not ended last failed, or were deferred
 	Budget      *budget                     `json:"budget,omitempty"`
 	items       bool                        // a handler's work, not questions to a model
+	free        bool                        // no price of it is known
+	at          pipeline.Instant            // when this was read
 }
 
 // budget is a job's money, in billionths of a dollar.
@@ -66,7 +69,8 @@ func standingOf(ctx context.Context, s *wiring.System, job pipeline.Job) (standi
 		return st, err
 	}
 	st.Chunks, st.Tasks, st.Deferrals, st.Unclaimable = p.Chunks, p.Status, p.Deferrals, p.Unclaimable
-	if st.Counts, err = countsOf(ctx, s, job); err != nil {
+	st.Setbacks, st.free, st.at = p.Setbacks, definition.Handler != "" && definition.TryCost == 0, pipeline.NewRealClock().Now()
+	if st.Counts, err = countsOf(ctx, s, job, definition); err != nil {
 		return st, err
 	}
 	if job.Result == "" {
@@ -88,7 +92,7 @@ func standingOf(ctx context.Context, s *wiring.System, job pipeline.Job) (standi
 }
 
 // countsOf tells how cells ended: of the result, or, while there is none, of the stages that were accepted.
-func countsOf(ctx context.Context, s *wiring.System, job pipeline.Job) (pipeline.Counts, error) {
+func countsOf(ctx context.Context, s *wiring.System, job pipeline.Job, definition pipeline.Definition) (pipeline.Counts, error) {
 	if job.Result != "" {
 		r, err := resultOf(ctx, s, job)
 		return r.Counts, err
@@ -108,6 +112,9 @@ func countsOf(ctx context.Context, s *wiring.System, job pipeline.Job) (pipeline
 				return c, err
 			}
 			c.Add(body.Cells...)
+		}
+		if row.Status.Ended() {
+			c.NotAsked += definition.CallsAfter(row.Accepted)
 		}
 	}
 	return c, nil
@@ -133,7 +140,13 @@ func (st standing) lines(policy pipeline.Policy) []string {
 	for _, task := range st.Unclaimable {
 		lines = append(lines, fmt.Sprintf("unclaimable: %s was rung more than %d times and never claimed", task, policy.MaxRings))
 	}
-	if b := st.Budget; b != nil {
+	for _, b := range st.Setbacks {
+		lines = append(lines, "held back: "+oneLine(b.Text(st.at)))
+	}
+	switch b := st.Budget; {
+	case st.free:
+		lines = append(lines, "no price is set (--try-cost): nothing is counted as spent")
+	case b != nil:
 		lines = append(lines, fmt.Sprintf("spent %s of a ceiling of %s, %s reserved", b.Spent, b.Ceiling, b.Reserved))
 	}
 	return lines

@@ -125,7 +125,7 @@ func TestSubmitAndWorker(t *testing.T) {
 		d.token("split-End-after-"+job, say)
 		worker := d.starts("worker", "--idle", "--ledger", d.ledger)
 		d.hears("split-End-after")
-		d.says(d.does(exitCompleted, "status", job), "1 chunk x 28 calls", "least", "worst", "holdfast resume "+job)
+		d.says(d.does(exitCompleted, "status", job), "1 chunk x 28 calls", "once", "worst", "holdfast resume "+job)
 		d.says(d.does(exitFailed, "report", job), "is planned", "holdfast watch "+job)
 		d.says(d.does(exitFailed, "pause", job), "only a running job can be paused")
 		if d.asked() != 0 {

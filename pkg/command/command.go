@@ -8,6 +8,7 @@ package command
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -39,9 +40,14 @@ func Run(ctx context.Context, item pipeline.WorkItem) (pipeline.Output, error) {
 	return work(ctx, item, watch{started: func(int) func() { return func() {} }})
 }
 
-// watch is who is told of what runs.
+// tryName is the variable by which the processes of a try are known, those too that left its process group: timeout,
+// setsid and the job control of a shell do.
+const tryName = "HOLDFAST_RUN"
+
+// watch is who is told of what runs, and by which marks it is known.
 type watch struct {
-	mark    string                        // NAME=value, put into a command's environment; "" = nothing
+	mark    string                        // the guard's, NAME=value, put into a command's environment; "" = nothing
+	try     string                        // the same of one try, always
 	started func(group int) (over func()) // is told of a process group, and by what it returns of its end
 }
 
@@ -53,6 +59,8 @@ func work(ctx context.Context, item pipeline.WorkItem, watch watch) (pipeline.Ou
 	if err != nil {
 		return free, err
 	}
+	watch.try = tryName + "=" + rand.Text()
+	cmd.Env = append(cmd.Env, watch.try)
 	if watch.mark != "" {
 		cmd.Env = append(cmd.Env, watch.mark)
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -131,15 +133,29 @@ func TestWhereItRuns(t *testing.T) {
 	}
 }
 
+// needs skips where there is no such program, or no /proc to know processes by.
+func needs(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip(err)
+	}
+}
+
 var errOver = errors.New("over")
 
 func TestKill(t *testing.T) {
 	scripts := map[string]string{
-		"that waits":             `echo $$ > "$1.tmp"; mv "$1.tmp" "$1"; sleep 1000`,
-		"that ignores SIGTERM":   `trap "" TERM INT HUP; echo $$ > "$1.tmp"; mv "$1.tmp" "$1"; while :; do sleep 1000; done`,
-		"whose children wait":    `sleep 1000 & echo $! > "$1.tmp"; mv "$1.tmp" "$1"; wait`,
-		"whose children's do":    `(sleep 1000 & echo $! > "$1.tmp"; mv "$1.tmp" "$1"; wait) & wait`,
-		"that exits before them": `sleep 1000 & echo $! > "$1.tmp"; mv "$1.tmp" "$1"; exec sleep 1000`,
+		"that waits":                        `echo $$ > "$1.tmp"; mv "$1.tmp" "$1"; sleep 1000`,
+		"that ignores SIGTERM":              `trap "" TERM INT HUP; echo $$ > "$1.tmp"; mv "$1.tmp" "$1"; while :; do sleep 1000; done`,
+		"whose children wait":               `sleep 1000 & echo $! > "$1.tmp"; mv "$1.tmp" "$1"; wait`,
+		"whose children's do":               `(sleep 1000 & echo $! > "$1.tmp"; mv "$1.tmp" "$1"; wait) & wait`,
+		"whose child drops the environment": `env -i sleep 1000 & echo $! > "$1.tmp"; mv "$1.tmp" "$1"; wait`,
+		"that exits before them":            `sleep 1000 & echo $! > "$1.tmp"; mv "$1.tmp" "$1"; exec sleep 1000`,
 	}
 	for name, script := range scripts {
 		t.Run("the time of a command is over: nothing of it runs on, of one "+name, func(t *testing.T) {
@@ -160,18 +176,55 @@ func TestKill(t *testing.T) {
 	}
 	t.Run("what a command leaves behind when it ends is killed, and does not keep its answer", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "pid")
-		out, err := Run(t.Context(), item(file, sh(`sleep 1000 & echo $! > "$1"; echo done`, "{}")...))
+		out, err := Run(t.Context(), item(file, sh(`env -i sleep 1000 & echo $! > "$1"; echo done`, "{}")...))
 		if err != nil || out.Text != "done\n" {
 			t.Errorf("got %q, %v", out.Text, err)
 		}
 		gone(t, await(t, file))
 	})
-	t.Run("what leaves the group does not keep the answer either", func(t *testing.T) {
-		if _, err := os.Stat("/usr/bin/setsid"); err != nil {
-			t.Skip("no setsid here")
-		}
+	leavers := map[string]string{
+		"by timeout":               `timeout 1000 sh -c 'echo $$ > "$1.tmp"; mv "$1.tmp" "$1"; sleep 1000' sh "$1"`,
+		"by the shell's job table": `set -m; sh -c 'echo $$ > "$1.tmp"; mv "$1.tmp" "$1"; sleep 1000' sh "$1" & wait`,
+		"by a session of its own":  `setsid sh -c 'echo $$ > "$1.tmp"; mv "$1.tmp" "$1"; sleep 1000' sh "$1" & wait`,
+	}
+	for name, script := range leavers {
+		t.Run("the time of a command is over: what left its group is killed too, "+name, func(t *testing.T) {
+			needs(t, "setsid", "timeout")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			file := filepath.Join(t.TempDir(), "pid")
+			var group pipeline.Group
+			group.Go(func() { _, _ = Run(ctx, item(file, sh(script, "{}")...)) })
+			pid := await(t, file)
+			cancel(errOver)
+			group.Wait()
+			gone(t, pid)
+		})
+	}
+	t.Run("what left the group of a command that ended is killed, and nothing of another try", func(t *testing.T) {
+		needs(t, "setsid")
 		file := filepath.Join(t.TempDir(), "pid")
-		out, err := Run(t.Context(), item(file, sh(`setsid sh -c 'echo $$ > "$1.tmp"; mv "$1.tmp" "$1"; exec sleep 1000' sh "$1" & while [ ! -e "$1" ]; do sleep 0.01; done; echo done`, "{}")...))
+		const leaves = `setsid sh -c 'echo $$ > "$1.tmp"; mv "$1.tmp" "$1"; exec sleep 1000' sh "$1" & while [ ! -e "$1" ]; do sleep 0.01; done; `
+		ctx, cancel := context.WithCancel(t.Context())
+		var group pipeline.Group
+		group.Go(func() { _, _ = Run(ctx, item(file+"-other", sh(leaves+"wait", "{}")...)) })
+		other := await(t, file+"-other")
+		out, err := Run(t.Context(), item(file, sh(leaves+"echo done", "{}")...))
+		if err != nil || out.Text != "done\n" {
+			t.Errorf("got %q, %v", out.Text, err)
+		}
+		gone(t, await(t, file))
+		if syscall.Kill(other, 0) != nil {
+			t.Error("another try's process was killed")
+		}
+		cancel()
+		group.Wait()
+		gone(t, other)
+	})
+	t.Run("what leaves the group and drops its environment does not keep the answer", func(t *testing.T) {
+		needs(t, "setsid")
+		file := filepath.Join(t.TempDir(), "pid")
+		out, err := Run(t.Context(), item(file, sh(`setsid env -i sh -c 'echo $$ > "$1.tmp"; mv "$1.tmp" "$1"; exec sleep 1000' sh "$1" & while [ ! -e "$1" ]; do sleep 0.01; done; echo done`, "{}")...))
 		if err != nil || out.Text != "done\n" {
 			t.Errorf("got %q, %v", out.Text, err)
 		}

@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// afterExit is how long what a command left behind may still hold its output open: only what left its process group.
+// afterExit is how long what a command left behind may still hold its output open: only what left its process group and
+// dropped its environment.
 const afterExit = time.Second
 
-// run starts a command in a process group of its own and returns when nothing of the group runs any more. When ctx is
-// done the whole group is killed.
+// run starts a command in a process group of its own and returns when nothing of the group runs any more, nor (on Linux)
+// anything that has the try's mark in its environment. When ctx is done both are killed.
 //
 // It runs on a thread of its own: where the kernel kills a child whose parent died, parent means the thread.
 func run(ctx context.Context, cmd *exec.Cmd, input string, watch watch) (result, error) {
@@ -60,12 +61,14 @@ func attend(ctx context.Context, cmd *exec.Cmd, input string, watch watch) (resu
 		select {
 		case <-ctx.Done():
 			killGroup(group)
+			killMarked(watch.try)
 		case <-over:
 		}
 	})
 	waitFor(cmd)
 	close(over)
 	killer.Wait()
+	killMarked(watch.try)
 	pipes.deadline(time.Now().Add(afterExit))
 	copies.Wait()
 	pipes.close()

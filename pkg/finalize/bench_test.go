@@ -25,7 +25,7 @@ type bench struct {
 }
 
 // newBench has a running job whose split is done: so many chunks, whose rows have not ended.
-func newBench(t *testing.T, d pipeline.Definition, chunks int) *bench {
+func newBench(t *testing.T, d pipeline.Definition, chunks int, edits ...func(*pipeline.Manifest)) *bench {
 	b := &bench{T: t, store: memory.New(), clock: pipelinetest.NewClock(), d: d, policy: pipeline.DefaultPolicy()}
 	b.control = memory.NewQueue(memory.QueueConfig{Visibility: time.Minute, MaxReceives: 5, Now: b.clock.Now})
 	job := pipelinetest.NewJob(jobID, func(j *pipeline.Job) { j.Fingerprint = d.Key() })
@@ -41,6 +41,9 @@ func newBench(t *testing.T, d pipeline.Definition, chunks int) *bench {
 	for n := range chunks {
 		m.Chunks = append(m.Chunks, pipeline.Chunk{Index: n, Start: 100 * n, End: 100 * (n + 1)})
 		rows = append(rows, pipelinetest.NewRow(jobID, pipeline.WorkTask(n), func(r *pipeline.Task) { r.Stages = len(d.Stages) }))
+	}
+	for _, edit := range edits {
+		edit(&m)
 	}
 	_, err = b.store.PutItemOnce(t.Context(), jobID, pipeline.ManifestKey, m.Encode())
 	b.must(err)

@@ -120,6 +120,8 @@ func verdict(d pipeline.Definition, job pipeline.Job, state State, r pipeline.Re
 		return pipeline.JobFailed, splitReason(state.Split)
 	case r.Counts.Cells == 0:
 		return pipeline.JobFailed, pipeline.Fail(pipeline.Invalid, "the document has no chunk to ask about")
+	case lost == 0 && len(r.Manifest.Unread) > 0:
+		return pipeline.JobPartial, unreadReason(r.Manifest.Unread)
 	case lost == 0:
 		return pipeline.JobCompleted, pipeline.Failure{}
 	case float64(lost) > d.Tolerance*float64(r.Counts.Cells):
@@ -136,22 +138,28 @@ func splitReason(split pipeline.Task) pipeline.Failure {
 	return split.Reason
 }
 
-// missingReason says how much is missing, and names the commonest kind of reason.
+// unreadReason says that the document was not judged in full though every cell was answered.
+func unreadReason(parts []pipeline.Unread) pipeline.Failure {
+	return pipeline.Fail(pipeline.Invalid, "not judged in full: %s", pipeline.NotRead(parts))
+}
+
+// missingReason says how much is missing, and names the commonest reason: its kind, and its own cause.
 func missingReason(r pipeline.Result) pipeline.Failure {
-	kinds := map[pipeline.Kind]int{}
-	worst := r.Missing[0].Failure
-	for _, cell := range r.Missing {
-		kinds[cell.Failure.Kind]++
-		if kinds[cell.Failure.Kind] > kinds[worst.Kind] {
-			worst = cell.Failure
-		}
-	}
+	worst := pipeline.Gaps(r.Missing)[0]
 	of := ""
-	if n := kinds[worst.Kind]; n < len(r.Missing) {
-		of = fmt.Sprintf(", %s of them", pipeline.Count(n))
+	if worst.Cells < len(r.Missing) {
+		of = fmt.Sprintf(", %s of them", pipeline.Count(worst.Cells))
+	}
+	if worst.Varied {
+		of += ", such as"
 	}
 	f := pipeline.Fail(worst.Kind, "%s of %s cells are missing%s: %s", pipeline.Count(len(r.Missing)), pipeline.Count(r.Counts.Cells), of, worst.Cause)
-	f.Code = worst.Code
+	for _, cell := range r.Missing {
+		if cell.Failure.Kind == worst.Kind && cell.Failure.Cause == worst.Cause {
+			f.Code = cell.Failure.Code
+			break
+		}
+	}
 	return f
 }
 
@@ -225,12 +233,19 @@ func spend(attempts []pipeline.Record, cells []pipeline.Cell) pipeline.Spend {
 		}
 	}
 	s.Unsure = s.Failures[pipeline.Ambiguous]
-	var answered pipeline.Money
-	for _, cell := range cells {
-		if cell.State == pipeline.CellAnswered && !cell.Reused {
-			answered += cell.Cost
-		}
-	}
-	s.Cost = max(s.Cost, answered)
+	s.Cost = max(s.Cost, paid(cells))
 	return s
+}
+
+// paid is what the answers that this job got itself cost: cells that share a key share one answer, paid once.
+func paid(cells []pipeline.Cell) (cost pipeline.Money) {
+	seen := map[pipeline.ReplyKey]bool{}
+	for _, cell := range cells {
+		if cell.State != pipeline.CellAnswered || cell.Reused || seen[cell.Key] {
+			continue
+		}
+		seen[cell.Key] = cell.Key != ""
+		cost += cell.Cost
+	}
+	return cost
 }

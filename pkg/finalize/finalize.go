@@ -140,6 +140,9 @@ func (f *Finalizer) work(ctx context.Context, a pipeline.Attempt, job pipeline.J
 		return fail(err)
 	}
 	cells := enumerate(d, job, state, bodies)
+	if err := f.markRan(ctx, d, state, cells); err != nil {
+		return fail(err)
+	}
 	merged := Merge(d, job, state.Manifest, bodies.all())
 	r := pipeline.Result{
 		Epoch: job.Epoch, Generation: a.Claim().Generation,

@@ -171,8 +171,11 @@ func byPlace(a, b pipeline.Finding) int {
 
 // absences is one finding for each category that the document has nothing of. It takes an answer from every chunk, none
 // of them as high as the category asks for, no finding that shows the opposite, and no call about it without an answer:
-// of what was not judged in full nothing is said to be missing.
+// of what was not judged in full nothing is said to be missing, and a document that was not read in full never is.
 func absences(d pipeline.Definition, job pipeline.Job, m pipeline.Manifest, bodies []pipeline.StageBody, kept []pipeline.Finding) []pipeline.Finding {
+	if len(m.Unread) > 0 {
+		return nil
+	}
 	var found []pipeline.Finding
 	for _, category := range d.Categories {
 		if category.Absence == nil || category.Presence == "" || len(m.Chunks) == 0 {

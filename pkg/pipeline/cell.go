@@ -13,7 +13,7 @@ const (
 	CellAnswered CellState = "answered"
 	CellFailed   CellState = "failed"
 	CellGated    CellState = "gated"     // a stage decided that it is not needed
-	CellNotAsked CellState = "not_asked" // cancelled, at the ceiling, past the deadline, task abandoned
+	CellNotAsked CellState = "not_asked" // cancelled, at the ceiling, past the deadline, task abandoned before it
 )
 
 // Cell is one entry of the plan as it ended.
@@ -24,7 +24,7 @@ type Cell struct {
 	Key     ReplyKey  `json:"key,omitempty"` // of its reply
 	Failure Failure   `json:"failure,omitzero"`
 	Reused  bool      `json:"reused,omitempty"` // answered by a reply that another job had paid for
-	Tries   int       `json:"tries,omitempty"`  // of the attempt that ended it
+	Tries   int       `json:"tries,omitempty"`  // of the attempt that ended it; of all, where a handler's task was given up
 	Cost    Money     `json:"cost,omitempty"`   // of the reply, when it was made
 	Value   *float64  `json:"value,omitempty"`  // the number that the call declares
 }

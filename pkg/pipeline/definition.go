@@ -122,6 +122,15 @@ func (d Definition) Key() string {
 // ID is name@version.
 func (d Definition) ID() string { return d.Name + "@" + d.Version }
 
+// CallsAfter is how many calls a chunk has in the stages after an accepted one.
+func (d Definition) CallsAfter(accepted int) int {
+	n := 0
+	for _, stage := range d.Stages[min(accepted, len(d.Stages)):] {
+		n += len(stage.Calls)
+	}
+	return n
+}
+
 // Calls is how many calls a chunk has.
 func (d Definition) Calls() int {
 	n := 0

@@ -30,6 +30,7 @@
 //	epoch        number of a job's beginning, raised by every redrive; each has its own finalize
 //	pipeline     the definition a job follows: stages, prompts, schemas; a job pins its version
 //	origin       the map back from a document's text: page, paragraph; and notes, of what was not read or read in its own way
+//	unread       a part of the document that holds something and was not read: the job never ends completed
 //	chunk        a part of the document
 //	task         what is claimed, retried and given up: the split of a job, the work on one chunk, the finalize of a job
 //	row          a task, or a job, as the store keeps it
@@ -73,6 +74,7 @@
 //	failure      a stored reason; its kind decides what happens next
 //	checkpoint   durable record of one stage of one task (its body), or of a cancellation
 //	gap          cells that are missing for one reason
+//	setback      why tasks that have not ended last failed, or were deferred
 //	record       what is left of one attempt: outcome, reason, time, cost
 //	finding      what a stage reports about the text; provisional, then confirmed or withdrawn
 //	feed         the findings of a job as they come, with a cursor
@@ -82,7 +84,7 @@
 //	limiter      shared admission in the provider's units
 //	breaker      stops calling a model for a stated reason until a stated time (its row: the cooldown)
 //	strike       a failure that counts against a model's breaker
-//	plan         cells and cost (least, expected, worst) before a job starts
+//	plan         cells and cost (once, expected, worst) before a job starts
 //	tenant       whose job it is: fairness, access, reply sharing
 //
 // # The tree

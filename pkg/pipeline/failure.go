@@ -61,9 +61,13 @@ func (f Failure) At(stage, call string) Failure {
 // None says that there is no failure.
 func (f Failure) None() bool { return f.Kind == "" }
 
+// String is for people. That something was cancelled its cause says itself: a person's words, the ceiling, the deadline.
 func (f Failure) String() string {
 	if f.None() {
 		return ""
+	}
+	if f.Kind == Cancelled && f.Stage == "" && f.Call == "" {
+		return f.Cause
 	}
 	where := ""
 	if f.Stage != "" {
@@ -71,6 +75,9 @@ func (f Failure) String() string {
 	}
 	if f.Call != "" {
 		where += ", call " + f.Call
+	}
+	if f.Kind == Cancelled {
+		return fmt.Sprintf("stopped%s: %s", where, f.Cause)
 	}
 	return fmt.Sprintf("%s%s: %s", f.Kind, where, f.Cause)
 }
@@ -158,6 +165,7 @@ var (
 	ErrStalled   = errors.New("the attempt makes no progress") // cause
 	ErrFenced    = errors.New("a later claim exists")          // a write after the claim was refused
 	ErrCeiling   = errors.New("the cost ceiling was reached")
+	ErrOverspent = errors.New("a try cost more than was said before")
 	ErrTriesUsed = errors.New("all tries that were allowed are used up")
 	ErrNewer     = errors.New("written by a newer version of Holdfast")
 )

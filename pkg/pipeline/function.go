@@ -36,8 +36,11 @@ type WorkItem struct {
 // Output is what a Function made of an item.
 type Output struct {
 	Text string // the answer: it is stored, and what the item's cell is answered with; UTF-8
-	Cost Money  // what the try really cost; 0 = counted as the definition's TryCost
-	Free bool   // it cost nothing, whatever the definition says
+	// Cost is what the try really cost; 0 = counted as the definition's TryCost. That bounds what was shown before the
+	// run: a try that cost more is counted in full, and ends the job at once, cancelled for this reason. A cost below
+	// nothing fails the attempt and counts as TryCost.
+	Cost Money
+	Free bool // it cost nothing, whatever the definition says
 }
 
 // GiveUp is err as a failure of this item that no try can help: its cell fails at once, its neighbours go on.

@@ -9,7 +9,8 @@ import (
 // Gap is the cells that are missing for one reason.
 type Gap struct {
 	Kind   Kind     `json:"kind"`
-	Cause  string   `json:"cause"` // of the first of them
+	Cause  string   `json:"cause"`            // of the first of them
+	Varied bool     `json:"varied,omitempty"` // other causes of them differ in their numbers
 	Cells  int      `json:"cells"`
 	Tasks  []TaskID `json:"tasks"`
 	Stages []string `json:"stages,omitempty"`
@@ -35,11 +36,15 @@ func Gaps(missing []Cell) []Gap {
 			index[key] = i
 			gaps = append(gaps, Gap{Kind: cell.Failure.Kind, Cause: cell.Failure.Cause, seen: map[string]bool{}})
 		}
+		gaps[i].Varied = gaps[i].Varied || cell.Failure.Cause != gaps[i].Cause
 		gaps[i].add(cell)
 	}
 	slices.SortStableFunc(gaps, func(a, b Gap) int { return cmp.Compare(b.Cells, a.Cells) })
 	return gaps
 }
+
+// Why is the reason for people, as a failure's is told.
+func (g Gap) Why() string { return Failure{Kind: g.Kind, Cause: g.Cause}.String() }
 
 func (g *Gap) add(cell Cell) {
 	g.Cells++

@@ -20,7 +20,7 @@ const (
 	JobPaused     JobStatus = "paused"     //
 	JobCancelling JobStatus = "cancelling" // cancelled, its tasks are being ended
 	JobCompleted  JobStatus = "completed"  // every cell answered or gated
-	JobPartial    JobStatus = "partial"    // some cells are missing, with reasons
+	JobPartial    JobStatus = "partial"    // some cells are missing, or a part of the document was not read, with reasons
 	JobFailed     JobStatus = "failed"     // split or finalize was given up, or too much is missing
 	JobCancelled  JobStatus = "cancelled"  //
 )

@@ -17,6 +17,7 @@ type Manifest struct {
 	Calls       int      `json:"calls"`            // calls per chunk
 	InputTokens int      `json:"input_tokens"`     // estimated, of all first asks
 	Notes       []string `json:"notes,omitempty"`  // what of the document was not read, or read in its own way, for people
+	Unread      []Unread `json:"unread,omitempty"` // of the document: it is not judged in full
 	Closed      bool     `json:"closed,omitempty"` // put by whoever closed a split that was not done: n = 0
 }
 

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -24,11 +25,21 @@ type ModelInfo struct {
 	ContextTokens   int    `json:"context_tokens"`
 	MaxOutput       int    `json:"max_output"`
 	TokensPerMinute int    `json:"tokens_per_minute,omitempty"` // input + max_tokens; 0 = no quota to share
+	Placeholders    int    `json:"placeholders,omitempty"`      // calls of the job's pipeline, per chunk, whose answers mean nothing: the model has no rules for them
 	Handler         bool   `json:"handler,omitempty"`           // no model: a Function, whose tries cost what its definition says
 }
 
 // ID is name@version.
 func (m ModelInfo) ID() string { return m.Name + "@" + m.Version }
+
+// Caveat says of which answers about so many chunks, of so many calls each, the model does not stand for; "" if for all.
+func (m ModelInfo) Caveat(chunks, calls int) string {
+	if m.Placeholders == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s has no rules for %s of %s: its answers to them are placeholders, and say nothing about the text",
+		m.Name, Count(m.Placeholders*chunks), CountOf(calls*chunks, "question", "questions"))
+}
 
 // Request is one question. System and Shared come first and are the same for many calls, so a provider can cache them.
 type Request struct {

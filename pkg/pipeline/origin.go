@@ -22,6 +22,7 @@ type Origin struct {
 	Unit     string       `json:"unit,omitempty"`  // what is counted in the body: page, paragraph
 	Document string       `json:"document"`        // sha256 of the text that it maps
 	Notes    []string     `json:"notes,omitempty"` // for the reader: what was left out, what could not be read
+	Unread   []Unread     `json:"unread,omitempty"`
 	Parts    []OriginPart `json:"parts,omitempty"` // they tile the text, in its order
 }
 

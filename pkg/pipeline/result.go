@@ -79,7 +79,7 @@ type Plan struct {
 	Largest   Money     `json:"largest_try"`   // the dearest single try of any cell
 	Dearest   Money     `json:"dearest_tries"` // one try of every cell, each re-asked, escalated, and with all that it may show
 	Stored    int       `json:"stored"`        // cells whose reply is stored already
-	Least     Money     `json:"least"`
+	Once      Money     `json:"once"`          // one try of each that is not stored, with the longest answer: most are shorter
 	Expected  Money     `json:"expected"`
 	Worst     Money     `json:"worst"` // the ceiling that is enforced, unless MaxCost is lower
 	Ceiling   Money     `json:"ceiling"`

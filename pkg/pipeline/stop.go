@@ -23,6 +23,8 @@ func StopFailure(stop error, job Job) Failure {
 		return Fail(TimedOut, "the attempt made no progress")
 	case errors.Is(stop, ErrTriesUsed):
 		return Fail(Exhausted, "all tries that the task may ever send are used up")
+	case errors.Is(stop, ErrOverspent):
+		return Fail(Cancelled, "%v", stop)
 	case errors.Is(stop, ErrCeiling):
 		return Fail(Cancelled, "the cost ceiling was reached")
 	}

@@ -22,6 +22,8 @@ type page struct {
 	Style      template.CSS
 	Headline   string
 	Caution    string
+	Notes      []string
+	NoFindings string
 	Money      string
 	Model      string
 	When       string
@@ -92,7 +94,7 @@ func (d Data) page() (page, error) {
 	findings := d.number()
 	p := page{
 		Data: d, Style: template.CSS(pageStyle), //nolint:gosec // our own file, embedded
-		Headline: d.headline(), Caution: d.caution(), Money: d.money(), Model: d.modelName(),
+		Headline: d.headline(), Caution: d.caution(), Notes: d.notes(), NoFindings: d.noFindings(), Money: d.money(), Model: d.modelName(),
 		Whole:      d.Result.Status == pipeline.JobCompleted,
 		Severities: bySeverity(d.Result.Findings), Parts: d.parts(findings),
 		Changed: d.changed(), Finds: d.finds(), Items: d.items(), Part: d.part(), By: d.by(), ByWhat: d.byWhat(),

@@ -25,8 +25,10 @@ type jsonReport struct {
 	Complete   bool               `json:"complete"` // every cell was answered, or not needed
 	Headline   string             `json:"headline"`
 	Caution    string             `json:"caution,omitempty"`
+	Caveat     string             `json:"caveat,omitempty"`         // of which answers the model does not stand for
 	Changed    string             `json:"changed,omitempty"`        // after a redrive
 	Notes      []string           `json:"document_notes,omitempty"` // what of the document was not read, or read in its own way
+	Unread     []pipeline.Unread  `json:"unread"`                   // parts of the document that were not read: it is not complete then
 	Reason     pipeline.Failure   `json:"reason,omitzero"`
 	Counts     pipeline.Counts    `json:"counts"`
 	Offsets    string             `json:"offsets"`
@@ -72,7 +74,7 @@ func JSON(w io.Writer, d Data) error {
 	out := jsonReport{
 		Job: r.Job.ID, Run: r.Job.Run, Epoch: r.Epoch, Document: r.Job.Name, Hash: r.Manifest.Document,
 		Pipeline: r.Job.Pipeline, Model: d.modelName(), Status: r.Status,
-		Complete: r.Status == pipeline.JobCompleted, Headline: d.headline(), Caution: d.caution(), Changed: d.changed(), Notes: r.Manifest.Notes, Reason: r.Reason,
+		Complete: r.Status == pipeline.JobCompleted, Headline: d.headline(), Caution: d.caution(), Caveat: d.caveat(), Changed: d.changed(), Notes: r.Manifest.Notes, Unread: append([]pipeline.Unread{}, r.Manifest.Unread...), Reason: r.Reason,
 		Counts: r.Counts, Offsets: offsetUnit, Findings: []jsonFinding{}, Categories: jsonRows(d.categories()), Analysts: jsonRows(d.analysts()),
 		Withdrawn: append([]pipeline.Finding{}, r.Withdrawn...),
 		Answers:   jsonAnswers{"answers.jsonl", len(d.quiet()) * len(r.Manifest.Chunks)},

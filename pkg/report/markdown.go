@@ -21,7 +21,7 @@ func Markdown(w io.Writer, d Data) error {
 		say("")
 		say("> %s", plain(caution))
 	}
-	for _, note := range d.Result.Manifest.Notes {
+	for _, note := range d.notes() {
 		say("")
 		say("> %s", plain(note))
 	}
@@ -53,11 +53,7 @@ func (d Data) markdownFindings(say func(string, ...any)) {
 	findings := d.number()
 	if len(findings) == 0 {
 		say("")
-		if d.Result.Status == pipeline.JobCompleted {
-			say("Every question was answered, and nothing was found.")
-		} else {
-			say("No finding was reported. Not everything was judged: see below.")
-		}
+		say("%s", plain(d.noFindings()))
 	}
 	groups, unplaced := grouped(findings)
 	for _, g := range groups {
@@ -167,8 +163,8 @@ func (d Data) markdownRows(say func(string, ...any), what string, rows []row) {
 }
 
 func (d Data) markdownGaps(say func(string, ...any)) {
-	gaps := d.gaps()
-	if len(gaps) == 0 {
+	gaps, parts := d.gaps(), d.Result.Manifest.Unread
+	if len(gaps)+len(parts) == 0 {
 		return
 	}
 	say("")
@@ -178,10 +174,19 @@ func (d Data) markdownGaps(say func(string, ...any)) {
 		say("## What was not judged, and why")
 	}
 	say("")
+	for _, part := range parts {
+		say("- not read: %s (%s)", plain(part.What), plain(part.Why))
+	}
+	if len(gaps) == 0 {
+		return
+	}
+	if len(parts) > 0 {
+		say("")
+	}
 	say("| How many | Reason | Which %ss | Calls |", d.part())
 	say("|---:|---|---|---|")
 	for _, g := range gaps {
-		say("| %s | %s: %s | %s | %s |", pipeline.Count(g.Cells), g.Kind, plain(g.Cause), some(g.Chunks, 12), plain(some(g.Calls, 4)))
+		say("| %s | %s | %s | %s |", pipeline.Count(g.Cells), plain(g.Why()), some(g.Chunks, 12), plain(some(g.Calls, 4)))
 	}
 }
 

@@ -145,14 +145,18 @@ func (d Data) row(title string, found func(pipeline.Finding) bool, about func(pi
 	}
 	r := row{Title: title, Findings: len(findings), Severities: bySeverity(findings)}
 	r.Asked, r.Missing = d.judged(about)
-	r.Whole = r.Asked > 0 && r.Missing == 0
+	r.Whole = r.Asked > 0 && r.Missing == 0 && d.notRead() == ""
 	switch {
 	case r.Asked == 0:
 		r.Verdict = "Not judged."
 	case r.Missing == r.Asked:
 		r.Verdict = fmt.Sprintf("Not judged: none of %s has an answer.", d.asked(r.Asked))
 	case r.Missing > 0:
-		r.Verdict = fmt.Sprintf("Not judged in full: %s of %s have no answer.", pipeline.Count(r.Missing), d.asked(r.Asked))
+		r.Verdict = fmt.Sprintf("Not judged in full: %s of %s have no answer%s.", pipeline.Count(r.Missing), d.asked(r.Asked), d.behind(", and "))
+	case d.notRead() != "":
+		r.Verdict = fmt.Sprintf("Not judged in full: %s.", d.notRead())
+	case r.Findings == 0 && d.Model.Placeholders > 0:
+		r.Verdict = fmt.Sprintf("%s answered, by placeholders at least in part: that says nothing about the text.", d.asked(r.Asked))
 	case r.Findings == 0:
 		r.Verdict = fmt.Sprintf("Nothing found in %s.", d.asked(r.Asked))
 	case d.Result.Counts.Gated > 0:

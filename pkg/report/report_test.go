@@ -209,6 +209,19 @@ func TestHTML(t *testing.T) {
 		}))
 		says(t, out, "Complete: 4 of 4 questions answered.", "Nothing found in 2 questions.", "scripted@1: $0 spent; at sonnet&#39;s price it would have been $2.00.", "model scripted@1", "throttled 1")
 	})
+	t.Run("of what a model has no rules for it never says that nothing was found", func(t *testing.T) {
+		d := data(t, func(d *report.Data) { d.Result.Findings, d.Model.Placeholders = nil, 1 })
+		var text strings.Builder
+		if err := report.Markdown(&text, d); err != nil {
+			t.Fatal(err)
+		}
+		for _, out := range []string{page(t, d), text.String()} {
+			says(t, out, "has no rules for 2 of 4 questions", "placeholders")
+			if strings.Contains(out, "Nothing found") || strings.Contains(out, "nothing was found") {
+				t.Errorf("placeholders are taken for a judgement:\n%s", out)
+			}
+		}
+	})
 	t.Run("what was not judged in full is never said to be clean", func(t *testing.T) {
 		for status, headline := range map[pipeline.JobStatus]string{
 			pipeline.JobPartial:   "Partial: 3 of 4 questions answered, 1 without an answer.",

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast/pkg/pipeline"
@@ -38,6 +39,34 @@ func (d Data) by() string {
 // finds says that some call of the pipeline makes findings.
 func (d Data) finds() bool {
 	return len(d.quiet()) < d.Definition.Calls() || len(d.Result.Findings) > 0
+}
+
+// caveat says of which answers the model does not stand for; "" if for all.
+func (d Data) caveat() string {
+	if caveat := d.Model.Caveat(len(d.Result.Manifest.Chunks), d.Definition.Calls()); caveat != "" {
+		return caveat + "."
+	}
+	return ""
+}
+
+// notes are what a reader must know of how the text was read and judged.
+func (d Data) notes() []string {
+	notes := slices.Clone(d.Result.Manifest.Notes)
+	if caveat := d.caveat(); caveat != "" {
+		notes = append(notes, caveat)
+	}
+	return notes
+}
+
+// noFindings says what it means that there are none.
+func (d Data) noFindings() string {
+	switch {
+	case d.Result.Status != pipeline.JobCompleted:
+		return "No finding was reported. Not everything was judged: see what was not."
+	case d.Model.Placeholders > 0:
+		return "No finding was reported. " + d.caveat()
+	}
+	return "Every question was answered, and nothing was found."
 }
 
 // changed says that this report replaces others, and what was different; "" for the first of a job.
@@ -80,6 +109,9 @@ func (d Data) headline() string {
 	case pipeline.JobCompleted:
 		return "Complete: " + answered + "."
 	case pipeline.JobPartial:
+		if len(d.Result.Missing) == 0 && d.notRead() != "" {
+			return fmt.Sprintf("Not judged in full: %s; %s.", d.notRead(), answered)
+		}
 		return fmt.Sprintf("Partial: %s, %s without an answer.", answered, pipeline.Count(len(d.Result.Missing)))
 	case pipeline.JobCancelled:
 		if c.Cells == 0 {
@@ -93,19 +125,33 @@ func (d Data) headline() string {
 	return fmt.Sprintf("Failed: %s, %s without an answer.", answered, pipeline.Count(c.Cells-c.Answered-c.Gated))
 }
 
+// notRead says what of the document was not read; "" if all of it was.
+func (d Data) notRead() string { return pipeline.NotRead(d.Result.Manifest.Unread) }
+
+// behind is the same behind a word that joins it, or "".
+func (d Data) behind(word string) string {
+	if d.notRead() == "" {
+		return ""
+	}
+	return word + d.notRead()
+}
+
 // caution is what a reader must know before anything else; "" for a complete job.
 func (d Data) caution() string {
 	if d.Result.Status == pipeline.JobCompleted {
 		return ""
 	}
 	text := "This report does not cover the whole document. Where something was not judged, that nothing is reported means nothing."
-	if d.items() {
+	if d.items() && len(d.Result.Missing) > 0 {
 		text = "Not every item was worked on to its end."
 	}
 	if !d.Result.Reason.None() {
 		text = "Reason: " + strings.TrimSuffix(d.Result.Reason.Cause, ".") + ". " + text
 	}
-	if d.Result.Status == pipeline.JobPartial || (d.Result.Status == pipeline.JobFailed && d.Result.Counts.Cells > 0) {
+	if len(d.Result.Missing) > 0 && d.notRead() != "" {
+		text += fmt.Sprintf(" Besides, %s.", d.notRead())
+	}
+	if (d.Result.Status == pipeline.JobPartial && len(d.Result.Missing) > 0) || (d.Result.Status == pipeline.JobFailed && d.Result.Counts.Cells > 0) {
 		text += fmt.Sprintf(" What is missing can be asked for again: holdfast redrive %s", d.Result.Job.ID)
 	}
 	return text

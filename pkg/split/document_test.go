@@ -47,3 +47,17 @@ func TestTheMapBackAndItsNotesAreStoredBesideTheText(t *testing.T) {
 		t.Errorf("got %+v (%v), want the map", got, err)
 	}
 }
+
+func TestTheManifestSaysWhatWasNotRead(t *testing.T) {
+	b := newBench(t, sample(t))
+	unread := pipeline.Unread{What: "page 3", Pages: []int{3}, Why: "scanned"}
+	b.cfg.Ingest = func(_ context.Context, _ string, source []byte) (pipeline.Document, error) {
+		return pipeline.Document{Text: string(source), Origin: pipeline.Origin{Unread: []pipeline.Unread{unread}}}, nil
+	}
+	b.mustEnd(New(b.cfg).Handle(t.Context(), b.claim()), pipeline.Succeeded, "")
+	manifest, err := pipeline.ReadManifest(t.Context(), b.store, jobID)
+	b.must(err)
+	if got := pipeline.NotRead(manifest.Unread); got != "page 3 was not read" {
+		t.Errorf("got %q, want page 3", got)
+	}
+}

@@ -109,7 +109,7 @@ func (s *Splitter) manifest(ctx context.Context, a pipeline.Attempt, job pipelin
 	if err != nil {
 		return pipeline.Manifest{}, invalid("cut the document", err)
 	}
-	found.Notes = read.Origin.Notes
+	found.Notes, found.Unread = read.Origin.Notes, read.Origin.Unread
 	a.Progress()
 	if err := a.Fence(ctx); err != nil {
 		return pipeline.Manifest{}, fmt.Errorf("before the manifest: %w", err)

@@ -12,7 +12,7 @@ import (
 // ask is the first asking of one cell: estimated input and the most it may answer.
 type ask struct {
 	input, output int
-	least         pipeline.Money // of one asking
+	once          pipeline.Money // of one asking, with the longest answer
 	dearest       pipeline.Money // the most that a single try of it can come to
 	stored        bool           // its reply is stored already
 }
@@ -29,7 +29,7 @@ type asks struct {
 	index map[cellKey]int
 }
 
-// shownShare is how much of its max_tokens a shown reply is taken to have in the least and expected cost: a quarter is
+// shownShare is how much of its max_tokens a shown reply is taken to have in the cost of one try and the expected cost: a quarter is
 // more than answers had on contracts. The worst case does not rely on it.
 const shownShare = 4
 
@@ -48,7 +48,7 @@ func priceAsks(d pipeline.Definition, m pipeline.Manifest, model pipeline.ModelI
 				a.index[cellKey{chunk.Index, call.ID}] = len(a.list)
 				input, most := input+shown/shownShare, input+pipeline.Escalation*shown
 				a.list = append(a.list, ask{
-					input: input, output: call.MaxTokens, least: model.Price.Of(input, call.MaxTokens),
+					input: input, output: call.MaxTokens, once: model.Price.Of(input, call.MaxTokens),
 					dearest: dearestTry(model, most, call.MaxTokens),
 				})
 			}
@@ -62,7 +62,7 @@ func handlerAsks(d pipeline.Definition, m pipeline.Manifest, a asks) asks {
 	call := d.Stages[0].Calls[0].ID
 	for _, chunk := range m.Chunks {
 		a.index[cellKey{chunk.Index, call}] = len(a.list)
-		a.list = append(a.list, ask{least: d.TryCost, dearest: d.TryCost})
+		a.list = append(a.list, ask{once: d.TryCost, dearest: d.TryCost})
 	}
 	return a
 }

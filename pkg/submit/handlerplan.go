@@ -12,15 +12,15 @@ func handlerLines(p pipeline.Plan) []string {
 	lines := []string{fmt.Sprintf("%s, each the work of %s: at most %s tries each, %s in all",
 		items(p.Cells), p.Model.Name, n(p.PerTry), n(p.Cells*p.PerTry))}
 	if p.Stored > 0 {
-		lines = append(lines, fmt.Sprintf("stored answers are used for %s of them: %s left to run", n(p.Stored), items(p.Cells-p.Stored)))
+		lines = append(lines, fmt.Sprintf("stored answers are used for %s of them: at most %s left to run", n(p.Stored), items(p.Cells-p.Stored)))
 	}
 	if p.Dearest == 0 {
 		return lines
 	}
 	return append(lines,
-		fmt.Sprintf("least     %10s  each of %s run once, at %s", p.Least, n(p.Cells-p.Stored), p.Largest),
-		fmt.Sprintf("expected  %10s  least x %.2f: %.0f %% of the tries fail and are run again", p.Expected, 1+p.FailShare, 100*p.FailShare),
-		fmt.Sprintf("worst     %10s  %s tries of each item: %s x %s for all %s", p.Worst, n(p.PerTry), n(p.PerTry), p.Dearest, n(p.Cells)),
+		fmt.Sprintf("once      %10s  each of %s run once, at the most that a run costs: %s", p.Once, n(p.Cells-p.Stored), p.Largest),
+		fmt.Sprintf("expected  %10s  once x %.2f: %.0f %% of the tries fail and are run again", p.Expected, 1+p.FailShare, 100*p.FailShare),
+		fmt.Sprintf("worst     %10s  %s tries of each item: %s x %s for all %s%s", p.Worst, n(p.PerTry), n(p.PerTry), p.Dearest, n(p.Cells), ifUnused(p)),
 		fmt.Sprintf("ceiling   %10s  %s", p.Ceiling, ceilingNote(p)),
 	)
 }

@@ -125,9 +125,9 @@ func (s *Submitter) sum(job pipeline.Job, d pipeline.Definition, m pipeline.Mani
 			plan.Stored++
 			continue
 		}
-		plan.Least += ask.least
+		plan.Once += ask.once
 	}
-	plan.Expected = plan.Least + pipeline.Money(float64(plan.Least)*plan.FailShare)
+	plan.Expected = plan.Once + pipeline.Money(float64(plan.Once)*plan.FailShare)
 	plan.Worst = s.cfg.Policy.WorstCase(plan.Dearest)
 	plan.Ceiling = plan.Worst
 	if job.MaxCost > 0 {
@@ -144,20 +144,31 @@ func Lines(p pipeline.Plan) []string {
 		return handlerLines(p)
 	}
 	lines := []string{
-		fmt.Sprintf("%s x %s calls = %s cells, one question each: %s input tokens, at most %s output tokens",
-			pipeline.CountOf(p.Chunks, "chunk", "chunks"), n(p.Calls), n(p.Cells), n(p.Input), n(p.MaxOutput)),
+		fmt.Sprintf("%s x %s = %s, one question each: %s input tokens, at most %s output tokens",
+			pipeline.CountOf(p.Chunks, "chunk", "chunks"), pipeline.CountOf(p.Calls, "call", "calls"), pipeline.CountOf(p.Cells, "cell", "cells"), n(p.Input), n(p.MaxOutput)),
 	}
 	if p.Stored > 0 {
-		lines = append(lines, fmt.Sprintf("%s of them have a stored reply and cost nothing: %s are left to ask", n(p.Stored), n(asked)))
+		lines = append(lines, fmt.Sprintf("%s of them with a stored reply, which costs nothing: at most %s left to ask", n(p.Stored), n(asked)))
+	}
+	if caveat := p.Model.Caveat(p.Chunks, p.Calls); caveat != "" {
+		lines = append(lines, "note: "+caveat)
 	}
 	lines = append(lines,
-		fmt.Sprintf("least     %10s  each of %s asked once, with answers as long as they may be", p.Least, n(asked)),
-		fmt.Sprintf("expected  %10s  least x %.2f: %.0f %% of the tries fail and are sent again", p.Expected, 1+p.FailShare, 100*p.FailShare),
-		fmt.Sprintf("worst     %10s  %s tries of each cell, each at its dearest: %s x %s for all %s", p.Worst, n(p.PerTry), n(p.PerTry), p.Dearest, n(p.Cells)),
+		fmt.Sprintf("once      %10s  one try of each of %s, every answer as long as it may be: most are shorter", p.Once, n(asked)),
+		fmt.Sprintf("expected  %10s  once x %.2f: %.0f %% of the tries fail and are sent again", p.Expected, 1+p.FailShare, 100*p.FailShare),
+		fmt.Sprintf("worst     %10s  %s tries of each cell, each at its dearest: %s x %s for all %s%s", p.Worst, n(p.PerTry), n(p.PerTry), p.Dearest, n(p.Cells), ifUnused(p)),
 		fmt.Sprintf("ceiling   %10s  %s", p.Ceiling, ceilingNote(p)),
 		priceLine(p.Model),
 	)
 	return lines
+}
+
+// ifUnused says that the worst case takes nothing off for what is stored: that may be gone when it is needed.
+func ifUnused(p pipeline.Plan) string {
+	if p.Stored == 0 {
+		return ""
+	}
+	return ", if no stored reply is used"
 }
 
 func ceilingNote(p pipeline.Plan) string {

@@ -20,8 +20,8 @@ func TestPlan(t *testing.T) {
 		if want := 12 * plan.Dearest; plan.Worst != want || plan.Ceiling != want {
 			t.Errorf("got worst %s and ceiling %s, want %s", plan.Worst, plan.Ceiling, want)
 		}
-		if plan.Least <= 0 || plan.Least >= plan.Expected || plan.Expected >= plan.Worst {
-			t.Errorf("got least %s, expected %s, worst %s; want them to grow", plan.Least, plan.Expected, plan.Worst)
+		if plan.Once <= 0 || plan.Once >= plan.Expected || plan.Expected >= plan.Worst {
+			t.Errorf("got once %s, expected %s, worst %s; want them to grow", plan.Once, plan.Expected, plan.Worst)
 		}
 	})
 	t.Run("no request that can be sent is dearer than the dearest try", func(t *testing.T) {
@@ -71,8 +71,8 @@ func TestPlan(t *testing.T) {
 		if before.Stored != 0 || after.Stored != 2 {
 			t.Errorf("got %d and then %d stored, want 0 and 2", before.Stored, after.Stored)
 		}
-		if after.Least >= before.Least || after.Worst != before.Worst {
-			t.Errorf("got least %s after %s and worst %s after %s; want the least smaller and the worst the same", after.Least, before.Least, after.Worst, before.Worst)
+		if after.Once >= before.Once || after.Worst != before.Worst {
+			t.Errorf("got once %s after %s and worst %s after %s; want once smaller and the worst the same", after.Once, before.Once, after.Worst, before.Worst)
 		}
 	})
 	t.Run("the plan that was started is the one that is shown from then on", func(t *testing.T) {
@@ -93,11 +93,11 @@ func TestPlan(t *testing.T) {
 	t.Run("the lines show the arithmetic", func(t *testing.T) {
 		lines := strings.Join(submit.Lines(pipeline.Plan{
 			Chunks: 20, Calls: 116, Cells: 2320, PerTry: 12, Input: 4_988_000, MaxOutput: 580_000, Stored: 320,
-			Dearest: 46 * pipeline.Dollar, Least: 20 * pipeline.Dollar, Expected: 21 * pipeline.Dollar, Worst: 557 * pipeline.Dollar, Ceiling: 100 * pipeline.Dollar,
+			Dearest: 46 * pipeline.Dollar, Once: 20 * pipeline.Dollar, Expected: 21 * pipeline.Dollar, Worst: 557 * pipeline.Dollar, Ceiling: 100 * pipeline.Dollar,
 			FailShare: 0.05, Model: pipeline.ModelInfo{Name: "offline", Free: true, PricedAs: "sonnet", Price: pipeline.Price{Input: 2000, Output: 10000}},
 		}), "\n")
 		for _, want := range []string{
-			"20 chunks x 116 calls = 2,320 cells", "4,988,000 input tokens", "2,000 are left to ask", "12 x $46.00 for all 2,320",
+			"20 chunks x 116 calls = 2,320 cells", "4,988,000 input tokens", "at most 2,000 left to ask", "12 x $46.00 for all 2,320, if no stored reply is used",
 			"$100.00", "at the price of sonnet: $2.00 per million tokens in, $10.00 out", "$0 is spent",
 		} {
 			if !strings.Contains(lines, want) {

@@ -2,6 +2,7 @@ package triage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"holdfast/pkg/pipeline"
@@ -12,6 +13,9 @@ type JobStory struct {
 	Job         pipeline.Job       `json:"job"`
 	Ended       bool               `json:"ended"` // false: what is known so far
 	Counts      pipeline.Counts    `json:"counts,omitzero"`
+	Open        int                `json:"open,omitempty"`        // cells that have not ended
+	Setbacks    []pipeline.Setback `json:"setbacks,omitempty"`    // why tasks that have not ended last failed; largest first
+	At          pipeline.Instant   `json:"at"`                    // when this was read
 	Gaps        []pipeline.Gap     `json:"gaps"`                  // what is missing, by reason; largest first
 	Tasks       []pipeline.TaskEnd `json:"tasks"`                 // those that did not end done
 	Unclaimable []pipeline.Task    `json:"unclaimable,omitempty"` // rung again and again, never claimed
@@ -31,7 +35,7 @@ func (t *Triage) whyJob(ctx context.Context, id pipeline.JobID) (JobStory, error
 	if err != nil {
 		return JobStory{}, err
 	}
-	s := JobStory{Job: job, Ended: job.Status.Ended()}
+	s := JobStory{Job: job, Ended: job.Status.Ended(), At: t.cfg.Clock.Now()}
 	if job.Result != "" {
 		return t.fromResult(ctx, s)
 	}
@@ -72,12 +76,42 @@ func (t *Triage) fromRows(ctx context.Context, s JobStory) (JobStory, error) {
 		if row.Unclaimable(t.cfg.Policy) {
 			s.Unclaimable = append(s.Unclaimable, row)
 		}
-		cells, err := t.missingOf(ctx, row)
+		cells, err := t.acceptedOf(ctx, row)
 		if err != nil {
 			return s, err
 		}
-		missing = append(missing, cells...)
+		s.Counts.Add(cells...)
+		missing = append(missing, withoutAnswer(cells)...)
 	}
-	s.Gaps = pipeline.Gaps(missing)
-	return s, nil
+	s.Gaps, s.Setbacks = pipeline.Gaps(missing), pipeline.Setbacks(rows)
+	return s, t.countOpen(ctx, rows, &s)
+}
+
+// countOpen says how many cells have not ended: not those of a task that has. Before the split nobody knows how many
+// there will be.
+func (t *Triage) countOpen(ctx context.Context, rows []pipeline.Task, s *JobStory) error {
+	m, err := pipeline.ReadManifest(ctx, t.cfg.Store, s.Job.ID)
+	if errors.Is(err, pipeline.ErrNotFound) || t.cfg.Blobs == nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	body, err := t.cfg.Blobs.Blob(ctx, s.Job.Fingerprint)
+	if err != nil {
+		return fmt.Errorf("read the definition: %w", err)
+	}
+	d, err := pipeline.DecodeDefinition(body)
+	if err != nil {
+		return err
+	}
+	c := &s.Counts
+	c.Cells = len(m.Chunks) * d.Calls()
+	for _, row := range rows {
+		if row.ID.Kind() == pipeline.TaskWork && row.Status.Ended() {
+			c.NotAsked += d.CallsAfter(row.Accepted)
+		}
+	}
+	s.Open = c.Cells - c.Answered - c.Gated - c.Failed - c.NotAsked
+	return nil
 }

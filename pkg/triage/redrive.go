@@ -157,11 +157,11 @@ func (t *Triage) offer(ctx context.Context, job pipeline.Job, row pipeline.Task)
 		return part, fmt.Errorf("%w: it is %s", ErrRefused, row.Status)
 	}
 	for stage := 1; stage <= row.Accepted; stage++ {
-		missing, err := t.missingIn(ctx, row, stage)
+		cells, err := t.acceptedIn(ctx, row, stage)
 		if err != nil {
 			return part, err
 		}
-		if len(missing) > 0 {
+		if len(withoutAnswer(cells)) > 0 {
 			part.Accepted = stage - 1
 			break
 		}
@@ -181,9 +181,7 @@ func (t *Triage) price(ctx context.Context, job pipeline.Job, part *RedrivenTask
 	if err != nil {
 		return err
 	}
-	for _, stage := range d.Stages[min(part.Accepted, len(d.Stages)):] {
-		part.Calls += len(stage.Calls)
-	}
+	part.Calls = d.CallsAfter(part.Accepted)
 	part.Tries = t.cfg.Policy.TryCap(part.Calls)
 	body, err = t.cfg.Store.Item(ctx, job.ID, pipeline.PlanKey)
 	if errors.Is(err, pipeline.ErrNotFound) {

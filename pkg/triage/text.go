@@ -68,7 +68,7 @@ func (s TaskStory) Text() string {
 		p.line(2, "because %s", s.Task.Reason)
 	}
 	if c := s.Cancellation; c != nil {
-		p.line(2, "%s, %d stages saved before", c.Label, c.Saved)
+		p.line(2, "%s, %s saved before", c.Label, many(c.Saved, "stage"))
 	}
 	p.line(0, "in all: %s", sums(s.Sums, s.Item != ""))
 	for _, a := range s.Attempts {
@@ -98,12 +98,12 @@ func heading(text string) string {
 
 func (s TaskStory) standing() string {
 	t := s.Task
-	text := fmt.Sprintf("%s, %d of %d stages accepted, %s", t.Status, t.Accepted, t.Stages, many(len(s.Attempts), "attempt"))
+	text := fmt.Sprintf("%s, %d of %s accepted, %s", t.Status, t.Accepted, many(t.Stages, "stage"), many(len(s.Attempts), "attempt"))
 	if t.Deferrals > 0 {
 		text += ", " + many(t.Deferrals, "deferral")
 	}
 	if t.Losses > 0 {
-		text += fmt.Sprintf(", %d losses since the last accepted stage", t.Losses)
+		text += ", " + pipeline.CountOf(t.Losses, "loss", "losses") + " since the last accepted stage"
 	}
 	if t.MaxTries > 0 {
 		text += fmt.Sprintf(", %s of %s tries allowed so far", pipeline.Count(t.Allowed), pipeline.Count(t.MaxTries))
@@ -162,7 +162,7 @@ func sums(r pipeline.Record, item bool) string {
 	if item && r.Usage == (pipeline.Usage{}) {
 		tokens = ""
 	}
-	text := fmt.Sprintf("%s, %s new answers%s, %s", tries(r.Tries+r.Unnamed), pipeline.Count(r.Answers), tokens, r.Cost)
+	text := fmt.Sprintf("%s, %s%s, %s", tries(r.Tries+r.Unnamed), many(r.Answers, "new answer"), tokens, r.Cost)
 	var failures []string
 	for _, kind := range slices.Sorted(maps.Keys(r.Failures)) {
 		failures = append(failures, fmt.Sprintf("%s %d", kind, r.Failures[kind]))
@@ -226,8 +226,8 @@ func (s TaskStory) writeMissing(p *page) {
 		return
 	}
 	p.WriteString("\n")
-	p.line(0, "MISSING  %s cells of accepted stages have no answer", pipeline.Count(len(s.Missing)))
+	p.line(0, "MISSING  %s of accepted stages without an answer", many(len(s.Missing), "cell"))
 	for _, c := range s.Missing {
-		p.line(2, "%s: %s after %d tries, %s", c.Call, c.State, c.Tries, c.Failure)
+		p.line(2, "%s: %s after %s, %s", c.Call, c.State, tries(c.Tries), c.Failure)
 	}
 }

@@ -22,9 +22,7 @@ func (s JobStory) Text() string {
 		p.line(0, "%s of %s cells answered (%s by stored replies), %s gated, %s failed, %s not asked",
 			pipeline.Count(c.Answered), pipeline.Count(c.Cells), pipeline.Count(c.Reused), pipeline.Count(c.Gated), pipeline.Count(c.Failed), pipeline.Count(c.NotAsked))
 	}
-	if !s.Ended {
-		p.line(0, "it has not ended: this is what is known so far")
-	}
+	s.writeOpen(&p)
 	for _, g := range s.Gaps {
 		p.WriteString("\n")
 		writeGap(&p, g)
@@ -33,7 +31,7 @@ func (s JobStory) Text() string {
 	for _, row := range s.Unclaimable {
 		p.line(0, "unclaimable: %s was rung %d times since its last claim, and nobody claims it", row.ID, row.Rings)
 	}
-	if len(s.Gaps)+len(s.Tasks)+len(s.Unclaimable) == 0 {
+	if s.Ended && len(s.Gaps)+len(s.Tasks) == 0 {
 		p.line(0, "nothing is missing")
 	}
 	return p.String()
@@ -45,8 +43,25 @@ func (s JobStory) WriteText(w io.Writer) error {
 	return err
 }
 
+// writeOpen says what is not known yet, and what holds it back.
+func (s JobStory) writeOpen(p *page) {
+	switch {
+	case s.Ended:
+		return
+	case s.Counts.Cells == 0:
+		p.line(0, "it has not ended: nobody knows yet how many cells it has")
+	default:
+		p.line(0, "it has not ended: %s open; this is what is known so far", pipeline.CountOf(s.Open, "cell", "cells"))
+	}
+	for _, b := range s.Setbacks {
+		p.WriteString("\n")
+		p.line(0, "held back  %s", b.Text(s.At))
+		p.line(2, "tasks %s", names(b.Tasks))
+	}
+}
+
 func writeGap(p *page, g pipeline.Gap) {
-	p.line(0, "%s cells  %s: %s", pipeline.Count(g.Cells), g.Kind, g.Cause)
+	p.line(0, "%s  %s", pipeline.CountOf(g.Cells, "cell", "cells"), g.Why())
 	if len(g.Stages) > 0 {
 		p.line(2, "stages %s", names(g.Stages))
 	}
@@ -63,7 +78,7 @@ func (s JobStory) writeTasks(p *page) {
 	alike := map[string][]pipeline.TaskID{}
 	var order []string
 	for _, t := range s.Tasks {
-		text := fmt.Sprintf("%s, %d of %d stages accepted", t.Status, t.Accepted, t.Stages)
+		text := fmt.Sprintf("%s, %d of %s accepted", t.Status, t.Accepted, many(t.Stages, "stage"))
 		if t.Label != "" {
 			text += ", " + t.Label
 		}
@@ -101,6 +116,6 @@ func (r Redriven) Text() string {
 	for _, s := range r.Skipped {
 		p.line(0, "%s: skipped: %s", s.Task, s.Why)
 	}
-	p.line(0, "%d tasks; the ceiling is raised by %s, the worst case; answers that are stored are not asked again", len(r.Tasks), r.Cost)
+	p.line(0, "%s; the ceiling is raised by %s, the worst case; answers that are stored are not asked again", many(len(r.Tasks), "task"), r.Cost)
 	return p.String()
 }

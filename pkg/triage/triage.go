@@ -183,31 +183,43 @@ func (t *Triage) context(ctx context.Context, s *TaskStory) error {
 
 // missingOf is the cells of a task's accepted stages that have neither an answer nor a gate.
 func (t *Triage) missingOf(ctx context.Context, row pipeline.Task) ([]pipeline.Cell, error) {
+	cells, err := t.acceptedOf(ctx, row)
+	return withoutAnswer(cells), err
+}
+
+// acceptedOf is the cells of a task's accepted stages.
+func (t *Triage) acceptedOf(ctx context.Context, row pipeline.Task) ([]pipeline.Cell, error) {
 	if row.ID.Kind() != pipeline.TaskWork {
 		return nil, nil
 	}
-	var missing []pipeline.Cell
+	var all []pipeline.Cell
 	for stage := 1; stage <= row.Accepted; stage++ {
-		cells, err := t.missingIn(ctx, row, stage)
+		cells, err := t.acceptedIn(ctx, row, stage)
 		if err != nil {
 			return nil, err
 		}
-		missing = append(missing, cells...)
+		all = append(all, cells...)
 	}
-	return missing, nil
+	return all, nil
 }
 
-func (t *Triage) missingIn(ctx context.Context, row pipeline.Task, stage int) ([]pipeline.Cell, error) {
+func (t *Triage) acceptedIn(ctx context.Context, row pipeline.Task, stage int) ([]pipeline.Cell, error) {
 	body, err := pipeline.ReadBody(ctx, t.cfg.Store, row, stage)
 	if err != nil {
 		return nil, err
 	}
+	for i := range body.Cells {
+		body.Cells[i].Chunk = row.ID.Number()
+	}
+	return body.Cells, nil
+}
+
+func withoutAnswer(cells []pipeline.Cell) []pipeline.Cell {
 	var missing []pipeline.Cell
-	for _, cell := range body.Cells {
+	for _, cell := range cells {
 		if cell.State == pipeline.CellFailed || cell.State == pipeline.CellNotAsked {
-			cell.Chunk = row.ID.Number()
 			missing = append(missing, cell)
 		}
 	}
-	return missing, nil
+	return missing
 }

@@ -288,7 +288,7 @@ func TestFunctionsMoney(t *testing.T) {
 		w.ends(job.ID, time.Hour, pipeline.JobPartial)
 		plan, err := w.desk.Submitter.Plan(w.ctx, job.ID)
 		w.must(err)
-		if plan.Least != 9*cent || plan.Worst != 3*12*3*cent || plan.Ceiling != plan.Worst || plan.PerTry != 12 {
+		if plan.Once != 9*cent || plan.Worst != 3*12*3*cent || plan.Ceiling != plan.Worst || plan.PerTry != 12 {
 			w.Errorf("got the plan %+v", plan)
 		}
 		spent(w, job.ID, (1+3+3)*3*cent)
@@ -331,6 +331,56 @@ func TestFunctionsMoney(t *testing.T) {
 			}
 		}
 		w.sound(job.ID)
+	})
+	run("a try that cost more than a try may: it is counted in full, and the job ends at once and says so", func(w *world, h *hand) {
+		h.costs = pipeline.Dollar
+		w.start("first", nil, h.in, func(cfg *wiring.Config) { cfg.InFlight = 1 })
+		w.start("second", nil, h.in, func(cfg *wiring.Config) { cfg.InFlight = 1 })
+		job := w.list("one\ntwo\nthree\nfour\nfive\nsix\n", costing)
+		w.ends(job.ID, time.Minute, pipeline.JobCancelled)
+		ran, _ := h.count()
+		if ran > 2 {
+			w.Errorf("ran %d times, one of each worker may be in flight", ran)
+		}
+		spent(w, job.ID, pipeline.Money(ran)*pipeline.Dollar)
+		const why = "hand@1 said at most $0.03 for a try, and one cost $1.00"
+		if stood, err := w.back.Store.Job(w.ctx, job.ID); err != nil || !strings.Contains(stood.Reason.Cause, why) {
+			w.Errorf("the job ended because of %q, %v, want %q", stood.Reason.Cause, err, why)
+		}
+		r := w.result(job.ID)
+		for _, cell := range r.Missing {
+			if !strings.Contains(cell.Failure.Cause, why) {
+				w.Errorf("item %d is missing because of %s", cell.Chunk, cell.Failure)
+			}
+		}
+		if r.Counts.Answered != ran {
+			w.Errorf("%d of %d answers that were paid for are kept", r.Counts.Answered, ran)
+		}
+	})
+	run("a failed try that cost more than a try may ends the job too", func(w *world, h *hand) {
+		h.costs, h.does["bad"] = pipeline.Dollar, fails(pipeline.TryAgain(errNo))
+		w.start("worker", nil, h.in)
+		job := w.list("bad\n", costing)
+		w.ends(job.ID, time.Minute, pipeline.JobCancelled)
+		spent(w, job.ID, pipeline.Dollar)
+	})
+	run("so does one that was stopped, and told what it had cost", func(w *world, h *hand) {
+		h.costs, h.does["hangs"] = pipeline.Dollar, func(ctx context.Context, _ pipeline.WorkItem) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		w.start("worker", nil, h.in)
+		job := w.list("hangs\n", costing)
+		w.ends(job.ID, time.Hour, pipeline.JobCancelled)
+		spent(w, job.ID, pipeline.Dollar)
+	})
+	run("a try cannot cost less than nothing: that is a failure of the handler, and costs what a try may", func(w *world, h *hand) {
+		h.costs = -pipeline.Dollar
+		w.start("worker", nil, h.in)
+		job := w.list("one\n", costing)
+		w.ends(job.ID, time.Hour, pipeline.JobPartial)
+		w.abandoned(h, job.ID, 0, "one", pipeline.Broken, 3)
+		spent(w, job.ID, 3*3*cent)
 	})
 	run("a redrive raises the ceiling by what it may cost", func(w *world, h *hand) {
 		h.does["bad"] = fails(errNo)

@@ -16,6 +16,7 @@ type hand struct {
 	w     *world
 	takes time.Duration
 	does  map[string]func(ctx context.Context, item pipeline.WorkItem) error // by the item's text
+	costs pipeline.Money                                                     // what each run says that it cost
 
 	mu   sync.Mutex
 	runs []pipeline.WorkItem
@@ -43,10 +44,10 @@ func (h *hand) work(ctx context.Context, item pipeline.WorkItem) (pipeline.Outpu
 	h.mu.Unlock()
 	if does != nil {
 		if err := does(ctx, item); err != nil {
-			return pipeline.Output{}, err
+			return pipeline.Output{Cost: h.costs}, err
 		}
 	}
-	return pipeline.Output{Text: "done " + item.Text}, nil
+	return pipeline.Output{Text: "done " + item.Text, Cost: h.costs}, nil
 }
 
 // count is how many runs have begun, and how many of them have ended.

@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"context"
+	"errors"
 
 	"holdfast/pkg/call"
 	"holdfast/pkg/finalize"
@@ -9,6 +10,7 @@ import (
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/review"
 	"holdfast/pkg/split"
+	"holdfast/pkg/submit"
 	"holdfast/pkg/work"
 )
 
@@ -94,6 +96,7 @@ func (s *System) caller(model pipeline.Model, slots call.Slots) *call.Caller {
 			_, err := s.Submitter.OpenBudget(ctx, job)
 			return err
 		},
+		EndJob: s.endJob,
 		Observe: func(task pipeline.Ref, answer pipeline.Answer) {
 			e := work.Event{What: "answer", Job: task.Job, Task: task.ID, Worker: cfg.Worker, Cost: answer.Cost}
 			switch {
@@ -105,6 +108,15 @@ func (s *System) caller(model pipeline.Model, slots call.Slots) *call.Caller {
 			}
 		},
 	})
+}
+
+// endJob cancels a job whose spending is not bounded any more; one that is ending anyway is left so.
+func (s *System) endJob(ctx context.Context, job pipeline.JobID, reason string) error {
+	_, err := s.Submitter.Cancel(ctx, job, reason)
+	if errors.Is(err, submit.ErrStands) {
+		return nil
+	}
+	return err
 }
 
 func (s *System) stages(id string, asker pipeline.Asker, reviewer pipeline.Reviewer) *work.Stages {

@@ -54,7 +54,7 @@ func Read(ctx context.Context, source []byte, limits Limits) (pipeline.Document,
 	if len(lines) == 0 {
 		return pipeline.Document{}, r.noText()
 	}
-	d.Origin.Notes = r.told()
+	d.Origin.Notes, d.Origin.Unread = r.told(), r.unread()
 	return d, nil
 }
 
@@ -171,8 +171,26 @@ func (r *reader) told() (notes []string) {
 	say(t.contents, "Its table of contents was left out: the headings come again (%d left out).")
 	say(t.hidden, "It has hidden text (%d places), which was read like any other.")
 	say(t.unknown, "It has %d signs of picture fonts that nobody can name; they stand as "+unknownSign+" in the text.")
-	if t.embedded > 0 || r.pack.holds("word/diagrams/data") || r.pack.holds("word/charts/") || r.pack.holds("word/embeddings/") {
-		notes = append(notes, "It has diagrams, charts or embedded documents, which were not read.")
+	if parts := r.unread(); len(parts) > 0 {
+		notes = append(notes, fmt.Sprintf("NOT READ: %s. Put what they say into the document as text if it is to be judged.", pipeline.NotRead(parts)))
 	}
 	return notes
+}
+
+// unread is what stands in the document and is no text of its own.
+func (r *reader) unread() (parts []pipeline.Unread) {
+	for _, part := range []struct {
+		there bool
+		what  string
+	}{
+		{r.tally.embedded > 0, "imported documents"},
+		{r.pack.holds("word/embeddings/"), "embedded documents"},
+		{r.pack.holds("word/diagrams/data"), "diagrams"},
+		{r.pack.holds("word/charts/"), "charts"},
+	} {
+		if part.there {
+			parts = append(parts, pipeline.Unread{What: part.what, Why: "no text of the document itself"})
+		}
+	}
+	return parts
 }

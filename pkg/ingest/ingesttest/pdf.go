@@ -16,6 +16,9 @@ import (
 type PDF struct {
 	Pages         [][]string
 	Scanned       map[int]bool // by number, from 1
+	Packed        bool         // contents are packed, with a checksum
+	Damaged       map[int]bool // pages of which some packed bytes are zero
+	Forms         bool         // what a page shows stands in a form that it draws
 	Encrypt       bool
 	UserPassword  string
 	OwnerPassword string
@@ -46,8 +49,15 @@ func (p PDF) Bytes() []byte {
 		uses = formUses
 	}
 	for i, lines := range p.Pages {
-		w.object(10+2*i, fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> /XObject << /Im1 4 0 R /Fm1 6 0 R >> >> >>", 11+2*i))
-		w.stream(11+2*i, "", content(lines, p.Scanned[i+1])+strings.Repeat("/Fm1 Do\n", uses))
+		own := 10 + 2*len(p.Pages) + i // the form of the page
+		w.object(10+2*i, fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> /XObject << /Im1 4 0 R /Fm1 6 0 R /Fm2 %d 0 R >> >> >>", 11+2*i, own))
+		shows := content(lines, p.Scanned[i+1]) + strings.Repeat("/Fm1 Do\n", uses)
+		if p.Forms {
+			w.content(own, "/Type /XObject /Subtype /Form /BBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>", shows, p.Packed, p.Damaged[i+1])
+			w.stream(11+2*i, "", "/Fm2 Do\n")
+			continue
+		}
+		w.content(11+2*i, "", shows, p.Packed, p.Damaged[i+1])
 	}
 	return w.end(p)
 }
@@ -77,6 +87,23 @@ func (w *pdfWriter) endless() {
 	must(err)
 	must(z.Close())
 	w.stream(form, "/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Filter /FlateDecode", packed.String())
+}
+
+// content is a stream, packed or not; a damaged one has lost half of its packed bytes to zeros.
+func (w *pdfWriter) content(n int, dict, body string, packed, damaged bool) {
+	if !packed {
+		w.stream(n, dict, body)
+		return
+	}
+	var b bytes.Buffer
+	z := zlib.NewWriter(&b)
+	_, err := io.WriteString(z, body)
+	must(err)
+	must(z.Close())
+	if damaged {
+		clear(b.Bytes()[b.Len()/2:])
+	}
+	w.stream(n, dict+" /Filter /FlateDecode", b.String())
 }
 
 type pdfWriter struct {

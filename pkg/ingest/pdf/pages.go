@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -23,6 +24,7 @@ type collection struct {
 	text    strings.Builder
 	origin  pipeline.Origin
 	unread  []int // pages that show something and hold no text
+	damaged []int // pages whose content cannot be read to its end
 	letters int
 	unknown int
 	vague   []int // pages with letters that nobody can tell
@@ -51,7 +53,10 @@ func (c *collection) add(n int, p page) error {
 }
 
 func (c *collection) document(pages int) (pipeline.Document, error) {
+	c.unread = slices.DeleteFunc(c.unread, func(n int) bool { return slices.Contains(c.damaged, n) })
 	switch {
+	case len(c.damaged) > 0 && c.letters == 0:
+		return pipeline.Document{}, fmt.Errorf("%w: the content of %s %s of %d cannot be read to its end, and there is no text before that; get the file again, or print it to a new PDF", unread.ErrDamaged, plural(len(c.damaged)), list(c.damaged), pages)
 	case len(c.unread) > 0 && len(c.unread) == pages, len(c.unread) > 0 && c.letters < fewLetters:
 		return pipeline.Document{}, fmt.Errorf("%w on any of its %d pages: it is scanned, or drawn; run text recognition (OCR) on it first and submit what that gives", unread.ErrNoText, pages)
 	case c.letters == 0:
@@ -60,13 +65,22 @@ func (c *collection) document(pages int) (pipeline.Document, error) {
 		return pipeline.Document{}, fmt.Errorf("%w: %d of its %d letters cannot be told, because its fonts do not say what they are (pages %s); print it to a new PDF, or run text recognition (OCR) on it", unread.ErrEncoding, c.unknown, c.letters+c.unknown, list(c.vague))
 	}
 	c.origin.Version, c.origin.Format, c.origin.Unit = pipeline.OriginVersion, "pdf", "page"
+	if len(c.damaged) > 0 {
+		c.lacks(c.damaged, "the content is damaged there, or cannot be followed")
+		c.origin.Notes = append(c.origin.Notes, fmt.Sprintf("NOT READ TO THE END: the content of %s %s of %d is damaged, or cannot be followed, so text may be missing there. Get the file again, or print it to a new PDF.", plural(len(c.damaged)), list(c.damaged), pages))
+	}
 	if len(c.unread) > 0 {
+		c.lacks(c.unread, "there is no text: scanned, or drawn")
 		c.origin.Notes = append(c.origin.Notes, fmt.Sprintf("NOT READ: there is no text on %s %s of %d: scanned, or drawn. Run text recognition (OCR) first if something is to be read there.", plural(len(c.unread)), list(c.unread), pages))
 	}
 	if c.unknown > 0 {
 		c.origin.Notes = append(c.origin.Notes, fmt.Sprintf("%d letters cannot be told because the fonts do not say what they are; they stand as %s in the text (%s %s).", c.unknown, unknownSign, plural(len(c.vague)), list(c.vague)))
 	}
 	return pipeline.Document{Text: c.text.String(), Origin: c.origin}, nil
+}
+
+func (c *collection) lacks(pages []int, why string) {
+	c.origin.Unread = append(c.origin.Unread, pipeline.Unread{What: plural(len(pages)) + " " + list(pages), Pages: pages, Why: why})
 }
 
 func plural(n int) string {

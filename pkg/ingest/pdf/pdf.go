@@ -54,11 +54,11 @@ func Read(ctx context.Context, source []byte, cfg Config) (d pipeline.Document, 
 	if err := e.open(source); err != nil {
 		return d, err
 	}
-	return e.document(cfg)
+	return e.document(ctx, cfg)
 }
 
 // document reads page after page.
-func (e *engine) document(cfg Config) (pipeline.Document, error) {
+func (e *engine) document(ctx context.Context, cfg Config) (pipeline.Document, error) {
 	count, err := e.pages()
 	if err != nil {
 		return pipeline.Document{}, damaged(err)
@@ -75,6 +75,10 @@ func (e *engine) document(cfg Config) (pipeline.Document, error) {
 		if err := c.add(n, p); err != nil {
 			return pipeline.Document{}, err
 		}
+	}
+	c.damaged = e.damagedPages(ctx, count)
+	if ctx.Err() != nil {
+		return pipeline.Document{}, context.Cause(ctx)
 	}
 	d, err := c.document(count)
 	if err == nil && e.restricted() {
