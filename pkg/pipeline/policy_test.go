@@ -34,6 +34,7 @@ func TestValidate(t *testing.T) {
 		"no renewals":         {func(p *Policy) { p.RenewEvery = 0 }, []string{"renew_every"}},
 		"no skew":             {func(p *Policy) { p.MaxSkew = 0 }, []string{"max_skew"}},
 		"no poll":             {func(p *Policy) { p.JobPoll = 0 }, []string{"job_poll"}},
+		"no breaker reading":  {func(p *Policy) { p.BreakerFresh = 0 }, []string{"breaker_fresh"}},
 		"no call timeout":     {func(p *Policy) { p.CallTimeout = 0 }, []string{"call_timeout"}},
 
 		"a renewal that comes too late":       {func(p *Policy) { p.RenewEvery = 15 * time.Second }, []string{"max_skew (5s)", "claim_ttl - renew_every (5s)"}},
@@ -42,6 +43,7 @@ func TestValidate(t *testing.T) {
 		"a call that stalls":                  {func(p *Policy) { p.StallTimeout = p.CallTimeout }, []string{"call_timeout (1m40s)", "stall_timeout (1m40s)"}},
 		"a stall that nobody notices":         {func(p *Policy) { p.AttemptTimeout = 131 * time.Second; p.StallTimeout = 131 * time.Second }, []string{"stall_timeout (2m11s)", "attempt_timeout (2m11s)"}},
 		"a call that no attempt can finish":   {func(p *Policy) { p.RetryWait = 200 * time.Second }, []string{"call_timeout + retry_wait (5m0s)", "attempt_timeout (5m0s)"}},
+		"a breaker that is heard of too late": {func(p *Policy) { p.BreakerFresh = p.BreakerOpen }, []string{"breaker_fresh (30s)", "breaker_open (30s)"}},
 		"deferrals that wait less and less":   {func(p *Policy) { p.DeferralBackoff = p.DeferralLimit + 1 }, []string{"deferral_backoff", "deferral_limit"}},
 		"rings that wait less and less":       {func(p *Policy) { p.RingDelay = p.RingLimit + 1 }, []string{"ring_delay", "ring_limit"}},
 		"a letter that dies before its job":   {func(p *Policy) { p.DeadLetterRetention = p.JobDeadline }, []string{"job_deadline (24h0m0s)", "dead_letter_retention (24h0m0s)"}},
