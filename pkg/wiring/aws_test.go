@@ -78,7 +78,11 @@ func prose(key pipeline.ReplyKey, n int) string {
 	return sample[at : at+n]
 }
 
-// What AWS is asked and charged for a whole job: no figure here is a time.
+// slowMachine is when the limits for slow chunks hold, and not those of the bench: through LocalStack's gateway a
+// request takes as long as ten of DynamoDB.
+const slowMachine = 20 * time.Second
+
+// What AWS is asked and charged for a whole job: counts, no times.
 func TestBenchOnAWS(t *testing.T) {
 	chunks := 22
 	if testing.Short() {
@@ -99,7 +103,7 @@ func TestBenchOnAWS(t *testing.T) {
 	var group pipeline.Group
 	group.Go(func() { system.Worker().Run(context.Background(), ctx) })
 	group.Go(func() { system.Reaper.Run(ctx, time.Minute) }) // as the scheduled function does
-	begun := time.Now()
+	begun := time.Now() // no figure, but which limit holds: a worker polls and renews by the second
 	for !job.Status.Ended() {
 		if err := pipeline.NewRealClock().Sleep(t.Context(), 2*time.Second); err != nil {
 			break
@@ -111,9 +115,10 @@ func TestBenchOnAWS(t *testing.T) {
 	}
 	stop()
 	group.Wait()
+	took := time.Since(begun).Round(time.Second)
 	sum := meter.Total()
 	per := 100 / float64(calls)
-	t.Logf("LocalStack with dynoxide: %d chunks, %d calls, %s after %v", chunks, calls, job.Status, time.Since(begun).Round(time.Second))
+	t.Logf("LocalStack with dynoxide: %d chunks, %d calls, %s after %v", chunks, calls, job.Status, took)
 	for _, line := range meter.Lines(calls) {
 		t.Log(line)
 	}
@@ -125,7 +130,11 @@ func TestBenchOnAWS(t *testing.T) {
 	if chunks < 22 {
 		return
 	}
-	if requests, writes := float64(sum.Requests)*per, sum.Writes*per; requests > 165 || writes > 165 {
-		t.Errorf("%.1f requests and %.1f write units per 100 calls, want at most 165 and 165 however slow the machine is", requests, writes)
+	mostRequests, mostWrites := 140.0, 150.0
+	if took > slowMachine {
+		mostRequests, mostWrites = 165, 165
+	}
+	if requests, writes := float64(sum.Requests)*per, sum.Writes*per; requests > mostRequests || writes > mostWrites {
+		t.Errorf("%.1f requests and %.1f write units per 100 calls, want at most %.0f and %.0f in %v", requests, writes, mostRequests, mostWrites, took)
 	}
 }
