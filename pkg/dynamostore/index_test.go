@@ -31,7 +31,7 @@ func indexed(t *testing.T, client *dynamodb.Client, stack string) int {
 func TestIndexIsSparse(t *testing.T) {
 	client := clientOf(t, awsclient.Settings{})
 	stack := stackOf(t, client)
-	store := dynamostore.New(client, stack)
+	store := dynamostore.New(client, stack, keeping)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

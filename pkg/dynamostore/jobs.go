@@ -63,6 +63,7 @@ func (s *Store) SetJob(ctx context.Context, seen, next pipeline.Job) (pipeline.J
 	old, is := refused(err)
 	switch {
 	case err == nil:
+		s.retainUnfinalized(ctx, next)
 		return next, nil
 	case !is:
 		return pipeline.Job{}, named(what, explain(ctx, err))
@@ -74,6 +75,7 @@ func (s *Store) SetJob(ctx context.Context, seen, next pipeline.Job) (pipeline.J
 	case err != nil:
 		return pipeline.Job{}, named(what, err)
 	case stands == next: // our own write, its answer was lost
+		s.retainUnfinalized(ctx, next)
 		return stands, nil
 	}
 	return stands, fmt.Errorf("%s: it is %s in epoch %d: %w", what, stands.Status, stands.Epoch, pipeline.ErrFenced)

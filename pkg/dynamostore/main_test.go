@@ -22,6 +22,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// keeping is the store's of every test here: no job of theirs is as old.
+var keeping = dynamostore.Keeping{For: pipeline.DefaultPolicy().Retention, Now: pipeline.NewRealClock().Now}
+
 // endpoint is where DynamoDB answers. The service must be there: these tests never skip.
 func endpoint() string {
 	for _, name := range []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"} {
@@ -64,7 +67,7 @@ func harness(t testing.TB) pipelinetest.Harness {
 	client := clientOf(t, awsclient.Settings{})
 	stack := stackOf(t, client)
 	return pipelinetest.Harness{
-		Store:  dynamostore.New(client, stack),
+		Store:  dynamostore.New(client, stack, keeping),
 		Blobs:  memory.New(), // the blobs of this backend are s3blob's
 		Raw:    func(t testing.TB, ref pipeline.Ref, columns map[string]any) { putRaw(t, client, stack, ref, columns) },
 		Delete: func(t testing.TB, ref pipeline.Ref) { deleteTask(t, client, stack, ref) },

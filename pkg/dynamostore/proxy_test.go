@@ -18,7 +18,7 @@ func proxied(t testing.TB) (pipelinetest.Harness, *pipelinetest.Proxy) {
 	direct := clientOf(t, awsclient.Settings{})
 	stack := stackOf(t, direct)
 	p := pipelinetest.NewProxy(t, endpoint())
-	h.Store = dynamostore.New(clientOf(t, awsclient.Settings{Endpoint: p.URL, Backoff: 10 * time.Millisecond}), stack)
+	h.Store = dynamostore.New(clientOf(t, awsclient.Settings{Endpoint: p.URL, Backoff: 10 * time.Millisecond}), stack, keeping)
 	h.Raw = func(t testing.TB, ref pipeline.Ref, columns map[string]any) { putRaw(t, direct, stack, ref, columns) }
 	h.Delete = func(t testing.TB, ref pipeline.Ref) { deleteTask(t, direct, stack, ref) }
 	return h, p

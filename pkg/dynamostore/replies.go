@@ -28,7 +28,10 @@ func (s *Store) PutReply(ctx context.Context, r pipeline.Reply) (pipeline.Reply,
 	}
 	row := replyRow(r.Key)
 	setBody(row, body)
-	stands, err := s.putOnce(ctx, s.checkpoints, row)
+	if s.keeping.For > 0 {
+		row[TTLKey] = valueOf(s.keeping.end())
+	}
+	stands, err := s.putIf(ctx, s.checkpoints, row, s.keeping.free())
 	if err != nil {
 		return pipeline.Reply{}, named("put reply "+string(r.Key), err)
 	}
@@ -57,6 +60,18 @@ func (s *Store) Replies(ctx context.Context, keys []pipeline.ReplyKey) (map[pipe
 	}
 	found := map[pipeline.ReplyKey]pipeline.Reply{}
 	for _, row := range rows {
+		switch {
+		case s.keeping.over(row):
+			continue
+		case s.keeping.worn(row):
+			is, err := s.refresh(ctx, row)
+			if err != nil {
+				return nil, nil, named("keep reply "+textIn(row, PartitionKey), err)
+			}
+			if !is {
+				continue
+			}
+		}
 		reply, err := replyOf(row)
 		if err != nil {
 			return nil, nil, err

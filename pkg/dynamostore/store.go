@@ -18,15 +18,16 @@ type Store struct {
 	rows        string // table of jobs, tasks, budgets, feeds, limits
 	checkpoints string // table of items and replies
 	budgets     sights
+	keeping     Keeping
 }
 
 var _ pipeline.Store = (*Store)(nil)
 
 // New is the store of a deployment, whose tables must be there: see [Create]. The client decides how often a request
 // is sent and how long it may take.
-func New(client *dynamodb.Client, stack string) *Store {
+func New(client *dynamodb.Client, stack string, keeping Keeping) *Store {
 	rows, checkpoints := Tables(stack)
-	return &Store{client: client, rows: rows.Name, checkpoints: checkpoints.Name}
+	return &Store{client: client, rows: rows.Name, checkpoints: checkpoints.Name, keeping: keeping}
 }
 
 // The partitions.
@@ -60,7 +61,12 @@ func (s *Store) get(ctx context.Context, table string, key item) (item, error) {
 
 // putOnce puts a row only if absent; it returns the row that stands otherwise.
 func (s *Store) putOnce(ctx context.Context, table string, row item) (stands item, err error) {
-	_, err = s.client.PutItem(ctx, put(table, row, absent(PartitionKey)))
+	return s.putIf(ctx, table, row, absent(PartitionKey))
+}
+
+// putIf puts a row where a condition holds of what stands there; it returns the row that stands otherwise.
+func (s *Store) putIf(ctx context.Context, table string, row item, condition clause) (stands item, err error) {
+	_, err = s.client.PutItem(ctx, put(table, row, condition))
 	if old, is := refused(err); is {
 		if old == nil {
 			return s.get(ctx, table, keyIn(row))

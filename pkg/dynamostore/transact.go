@@ -2,6 +2,7 @@ package dynamostore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -111,6 +112,9 @@ func (s *Store) Redrive(ctx context.Context, w pipeline.RedriveWrite) (pipeline.
 	if err := jobFits(w.Reopened); err != nil {
 		return pipeline.Task{}, pipeline.Job{}, err
 	}
+	if err := s.unmark(ctx, w.Job); err != nil {
+		return pipeline.Task{}, pipeline.Job{}, named("keep what job "+string(w.Job.ID)+" left, for a redrive", err)
+	}
 	err := s.transact(ctx,
 		updateIn(update(s.rows, taskKey(w.Task.Ref), redrivable(w.Task), reopen(w)...)),
 		putIn(put(s.rows, jobItem(w.Reopened), sameJob(w.Job))),
@@ -118,8 +122,9 @@ func (s *Store) Redrive(ctx context.Context, w pipeline.RedriveWrite) (pipeline.
 	if err != nil {
 		return pipeline.Task{}, pipeline.Job{}, s.notRedriven(ctx, w.Task.Ref, explainCancelled(ctx, err))
 	}
-	row, err := s.Task(ctx, w.Task.Ref)
-	if err != nil {
+	err = s.unmark(ctx, w.Job) // the job's end may have been marking meanwhile
+	row, readErr := s.Task(ctx, w.Task.Ref)
+	if err := errors.Join(err, readErr); err != nil {
 		return pipeline.Task{}, pipeline.Job{}, named("redrive, which landed", err)
 	}
 	return row, w.Reopened, nil

@@ -51,6 +51,7 @@ type Policy struct {
 	RingLimit time.Duration `json:"ring_limit"` // its longest
 
 	DeadLetterRetention time.Duration `json:"dead_letter_retention"`
+	Retention           time.Duration `json:"retention"` // of checkpoints, from the job's end, and of replies, from their last use
 }
 
 // DefaultPolicy is what ships.
@@ -92,6 +93,7 @@ func DefaultPolicy() Policy {
 		RingLimit: 15 * time.Minute,
 
 		DeadLetterRetention: 14 * 24 * time.Hour,
+		Retention:           90 * 24 * time.Hour,
 	}
 }
 
@@ -152,6 +154,7 @@ func (p Policy) Validate() error {
 	positive("job_fresh", p.JobFresh)
 	positive("ring_limit", p.RingLimit)
 	positive("dead_letter_retention", p.DeadLetterRetention)
+	positive("retention", p.Retention)
 	notNegative("retry_wait", p.RetryWait)
 	notNegative("limiter_ahead", p.LimiterAhead)
 	notNegative("job_deadline", p.JobDeadline)
@@ -168,6 +171,8 @@ func (p Policy) Validate() error {
 	less(p.DeferralBackoff-1, "deferral_backoff", p.DeferralLimit, "deferral_limit", "the waits grow")
 	less(p.RingDelay-1, "ring_delay", p.RingLimit, "ring_limit", "the waits grow")
 	less(p.JobDeadline, "job_deadline", p.DeadLetterRetention, "dead_letter_retention", "a dead letter must outlive its job")
+	less(p.JobDeadline, "job_deadline", p.Retention/2, "half of retention", "a reply that is used must outlive the job that uses it")
+	less(p.DeadLetterRetention, "dead_letter_retention", p.Retention, "retention", "whoever reads a dead letter may redrive its task")
 	if p.MaxReceives <= p.MaxAttempts {
 		errs = append(errs, fmt.Errorf("max_receives (%d) must be more than max_attempts (%d): the row gives up, not the queue", p.MaxReceives, p.MaxAttempts))
 	}

@@ -47,6 +47,8 @@ func TestValidate(t *testing.T) {
 		"deferrals that wait less and less":   {func(p *Policy) { p.DeferralBackoff = p.DeferralLimit + 1 }, []string{"deferral_backoff", "deferral_limit"}},
 		"rings that wait less and less":       {func(p *Policy) { p.RingDelay = p.RingLimit + 1 }, []string{"ring_delay", "ring_limit"}},
 		"a letter that dies before its job":   {func(p *Policy) { p.DeadLetterRetention = p.JobDeadline }, []string{"job_deadline (24h0m0s)", "dead_letter_retention (24h0m0s)"}},
+		"a reply that dies in its job":        {func(p *Policy) { p.Retention = 2 * p.JobDeadline }, []string{"job_deadline (24h0m0s)", "half of retention (24h0m0s)"}},
+		"a letter without its checkpoints":    {func(p *Policy) { p.Retention = p.DeadLetterRetention }, []string{"dead_letter_retention (336h0m0s)", "retention (336h0m0s)"}},
 		"a queue that gives up before a row":  {func(p *Policy) { p.MaxReceives = p.MaxAttempts }, []string{"max_receives (3)", "max_attempts (3)"}},
 		"an outage that uses deferrals up":    {func(p *Policy) { p.MaxDeferrals = 50 }, []string{"max_deferrals (50)", "job_deadline (24h0m0s)"}},
 		"a deadline that no deferral reaches": {func(p *Policy) { p.JobDeadline = 28 * time.Hour }, []string{"max_deferrals (60)", "job_deadline (28h0m0s)"}},

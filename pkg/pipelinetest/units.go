@@ -32,6 +32,9 @@ type response struct {
 }
 
 func unitsOf(op string, body, answer []byte) Count {
+	if op == "BatchWriteItem" {
+		return Count{Requests: 1, Writes: batchUnits(body)}
+	}
 	c := Count{Requests: 1}
 	var in request
 	var out response
@@ -68,6 +71,23 @@ func unitsOf(op string, body, answer []byte) Count {
 		}
 	}
 	return c
+}
+
+// batchUnits is what a batch of puts costs: as much as each of them.
+func batchUnits(body []byte) float64 {
+	var in struct {
+		RequestItems map[string][]struct{ PutRequest request }
+	}
+	if json.Unmarshal(body, &in) != nil {
+		return 0
+	}
+	sum := 0.0
+	for _, writes := range in.RequestItems {
+		for _, write := range writes {
+			sum += writing(sizeOf(write.PutRequest.Item))
+		}
+	}
+	return sum
 }
 
 // index is what a write costs in the due index, which has keys alone.

@@ -51,7 +51,7 @@ func OpenAWS(ctx context.Context, a AWS, p pipeline.Policy) (*Backend, error) {
 	if err != nil {
 		return nil, a.where(err)
 	}
-	store := dynamostore.New(clients.DynamoDB(), a.Stack)
+	store := dynamostore.New(clients.DynamoDB(), a.Stack, dynamostore.Keeping{For: p.Retention, Now: pipeline.NewRealClock().Now})
 	// One question before all others: are the tables there, and what time is it there?
 	if _, err := store.Job(ctx, "-"); err != nil && !errors.Is(err, pipeline.ErrNotFound) {
 		return nil, a.where(err)

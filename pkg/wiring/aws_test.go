@@ -103,7 +103,7 @@ func TestBenchOnAWS(t *testing.T) {
 	var group pipeline.Group
 	group.Go(func() { system.Worker().Run(context.Background(), ctx) })
 	group.Go(func() { system.Reaper.Run(ctx, time.Minute) }) // as the scheduled function does
-	begun := time.Now() // no figure, but which limit holds: a worker polls and renews by the second
+	begun := time.Now()                                      // no figure, but which limit holds: a worker polls and renews by the second
 	for !job.Status.Ended() {
 		if err := pipeline.NewRealClock().Sleep(t.Context(), 2*time.Second); err != nil {
 			break
