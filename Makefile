@@ -38,12 +38,14 @@ localstack-down: ## stop it
 
 .PHONY: test-localstack
 test-localstack: ## the AWS adapters and whole runs against LocalStack; fails without it (make localstack)
-	go test -tags localstack -count 1 -p 1 -timeout 30m ./pkg/dynamostore ./pkg/sqsqueue ./pkg/s3blob
-	go test -tags localstack -count 1 -timeout 30m ./pkg/cli -run '$(LOCALSTACK_RUNS)'
+	localstack/dynoxide.sh go test -tags localstack -count 1 -timeout 20m ./pkg/dynamostore
+	localstack/dynoxide.sh go test -tags localstack -count 1 -timeout 20m ./pkg/wiring -run TestBenchOnAWS
+	go test -tags localstack -count 1 -p 1 -timeout 20m ./pkg/sqsqueue ./pkg/s3blob
+	go test -tags localstack -count 1 -timeout 20m ./pkg/cli -run '$(LOCALSTACK_RUNS)'
 
 .PHONY: bench-aws
 bench-aws: ## what a job of 22 x 116 calls asks of AWS: requests, write and read units, price; needs LocalStack
-	go test -tags localstack -count 1 -v ./pkg/wiring -run TestBenchOnAWS
+	localstack/dynoxide.sh go test -tags localstack -count 1 -v ./pkg/wiring -run TestBenchOnAWS
 	go test -tags localstack -count 1 -v ./pkg/cli -run TestOnLocalStackFullSize
 
 # The tests of whole runs that are as true on LocalStack as in a folder.

@@ -2,6 +2,8 @@
 package localstack
 
 import (
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -46,6 +48,38 @@ func TestUpSaysWhatIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuses("no dynoxide and no cargo", "no cargo to compile it: install Rust, or set DYNOXIDE", cache, "PATH="+only(t, "bash", "env", "dirname", "cmp", "mkdir", "curl", "python3", "cat"))
+}
+
+func TestDynoxideRunsACommandBesideIt(t *testing.T) {
+	run := func(env ...string) (string, error) {
+		cmd := exec.Command("./dynoxide.sh", "sh", "-c", "echo at $AWS_ENDPOINT_URL_DYNAMODB; exit 7")
+		cmd.Env = append(append(os.Environ(), "LOCALSTACK_CACHE="+t.TempDir()), env...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if text, err := run("DYNOXIDE=/no/such/dynoxide"); err == nil || !strings.Contains(text, "make localstack installs it, or set DYNOXIDE") {
+		t.Errorf("there is no dynoxide: it says %q, want that it fails and says what to do", text)
+	}
+	taken := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	port := taken.URL[strings.LastIndex(taken.URL, ":")+1:]
+	serving := filepath.Join(t.TempDir(), "dynoxide") // listens where it is told, as dynoxide does
+	body := "#!/usr/bin/env python3\nimport socketserver, sys\nsocketserver.TCPServer.allow_reuse_address = True\n" +
+		"socketserver.TCPServer(('127.0.0.1', int(sys.argv[5])), socketserver.BaseRequestHandler).serve_forever()\n"
+	if err := os.WriteFile(serving, []byte(body), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := run("DYNOXIDE="+serving, "DYNOXIDE_PORT="+port); err == nil || !strings.Contains(text, "something else answers") {
+		t.Errorf("the port is taken: it says %q, want that it fails and says so", text)
+	}
+	taken.Close()
+	text, err := run("DYNOXIDE="+serving, "DYNOXIDE_PORT="+port)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 7 || !strings.Contains(text, "at http://127.0.0.1:"+port) {
+		t.Errorf("it says %q and ends with %v, want the command's own word and end", text, err)
+	}
+	if _, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
+		t.Error("dynoxide was left running")
+	}
 }
 
 // only is a path with these programs and no others.
