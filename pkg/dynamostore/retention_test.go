@@ -98,6 +98,11 @@ func TestRetention(t *testing.T) {
 	_, _, err = store.Redrive(t.Context(), pipeline.RedriveWrite{Task: abandoned, Job: over, Reopened: reopened, Now: now})
 	must(err)
 	check("it is redriven", 0)
+	late := pipelinetest.NewRow(job.ID, pipeline.FinalizeTask(2))
+	_, err = store.PutTasks(t.Context(), []pipeline.Task{late})
+	must(err)
+	end(late, pipeline.TaskDone)
+	check("a finalize is done that a redrive overtook", 0)
 	failed := reopened
 	failed.Status = pipeline.JobFailed
 	_, err = store.SetJob(t.Context(), reopened, failed)
