@@ -28,13 +28,38 @@ test: ## all tests, with the race detector
 kills: ## fifty SIGKILLs in one run of real processes, at full size (the race detector gets fewer)
 	go test ./pkg/cli -run TestKills -count 1
 
+.PHONY: localstack
+localstack: ## start LocalStack on this machine, without Docker; installs it first (DYNOXIDE=FILE saves compiling it)
+	localstack/up.sh
+
+.PHONY: localstack-down
+localstack-down: ## stop it
+	localstack/down.sh
+
+.PHONY: test-localstack
+test-localstack: ## the AWS adapters and whole runs against LocalStack; fails without it (make localstack)
+	localstack/dynoxide.sh go test -tags localstack -count 1 -timeout 20m ./pkg/dynamostore
+	localstack/dynoxide.sh go test -tags localstack -count 1 -timeout 20m ./pkg/wiring -run TestBenchOnAWS
+	go test -tags localstack -count 1 -p 1 -timeout 20m ./pkg/sqsqueue ./pkg/s3blob
+	go test -tags localstack -count 1 -timeout 20m ./pkg/cli -run '$(LOCALSTACK_RUNS)'
+
+.PHONY: bench-aws
+bench-aws: ## what a job of 22 x 116 calls asks of AWS: requests, write and read units, price; needs LocalStack
+	localstack/dynoxide.sh go test -tags localstack -count 1 -v ./pkg/wiring -run TestBenchOnAWS
+	go test -tags localstack -count 1 -v ./pkg/cli -run TestOnLocalStackFullSize
+
+# The tests of whole runs that are as true on LocalStack as in a folder.
+LOCALSTACK_RUNS := ^(TestPoisonInAChunk|TestPoisonInAStepOfItsOwn|TestSignals|TestCaseD03FrozenWorkerComesBackTooLate|TestCancelFromAnotherTerminal|TestPauseAndResume|TestSubmitAndWorker|TestOnLocalStack.*)$$
+
 .PHONY: lint
 lint: ## vet, staticcheck, gofumpt
 	go vet ./...
 	$(STATICCHECK) ./...
+	go vet -tags localstack ./pkg/...
+	$(STATICCHECK) -tags localstack ./pkg/...
 	cd scripts/bench && go vet ./... && $(STATICCHECK) ./...
 	go mod tidy -diff && cd scripts/bench && go mod tidy -diff
-	@out="$$($(GOFUMPT) -l pkg scripts)"; if [ -n "$$out" ]; then echo "not formatted (make fmt):"; echo "$$out"; exit 1; fi
+	@out="$$($(GOFUMPT) -l pkg scripts localstack)"; if [ -n "$$out" ]; then echo "not formatted (make fmt):"; echo "$$out"; exit 1; fi
 
 .PHONY: fmt
 fmt: ## format

@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,36 @@ type door struct {
 	until  atomic.Int64 // the breaker is open until then, as this process last heard
 	worked atomic.Int64 // when a call of this process last worked, by the monotonic clock; 0 = none has
 	share  share
+
+	mu     sync.Mutex
+	known  pipeline.Cooldown // the breaker as last read, or as this process left it
+	looked time.Duration     // when that was, by the monotonic clock
+	heard  bool              // that was ever
+}
+
+// cooldown is the breaker: read once per BreakerFresh and process, not once per task and stage.
+func (d *door) cooldown(ctx context.Context) (pipeline.Cooldown, error) {
+	began := d.clock.Mono()
+	d.mu.Lock()
+	known, fresh := d.known, d.heard && began-d.looked < d.policy.BreakerFresh
+	d.mu.Unlock()
+	if fresh {
+		return known, nil
+	}
+	c, err := d.limits.Cooldown(ctx, d.info.ID())
+	if err == nil {
+		d.learn(c, began)
+	}
+	return c, err
+}
+
+// learn takes what was heard of the breaker at that time, unless something was heard since.
+func (d *door) learn(c pipeline.Cooldown, at time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at >= d.looked {
+		d.known, d.looked, d.heard = c, at, true
+	}
 }
 
 // openFor is how long the breaker stays open, as this process last heard.
@@ -31,7 +62,7 @@ func (d *door) closed(ctx context.Context) (*pipeline.Failure, time.Duration) {
 	if d.info.Handler {
 		return nil, 0
 	}
-	cooldown, err := d.limits.Cooldown(ctx, d.info.ID())
+	cooldown, err := d.cooldown(ctx)
 	if err != nil {
 		return nil, 0 // an unreadable breaker stops nobody: the calls themselves tell
 	}
@@ -100,6 +131,7 @@ func (d *door) strike(ctx context.Context, task pipeline.Ref, f pipeline.Failure
 	if err != nil {
 		return d.policy.BreakerOpen
 	}
+	d.learn(cooldown, d.clock.Mono())
 	if !cooldown.IsOpen(now) {
 		return 0
 	}
@@ -118,6 +150,7 @@ func (d *door) works(ctx context.Context) {
 	d.worked.Store(int64(max(1, d.clock.Mono())))
 	if d.struck.Swap(false) {
 		d.until.Store(0)
+		d.learn(pipeline.Cooldown{}, d.clock.Mono())
 		_ = d.limits.CloseBreaker(ctx, d.info.ID()) // it closes by itself at its time
 	}
 }

@@ -132,6 +132,31 @@ func TestBreaker(t *testing.T) {
 			b.Errorf("got %v, want ErrDraining", err)
 		}
 	}, unavailable)
+	var reads int
+	in(t, "a process reads it once a second, however many tasks ask, and hears of another's strikes in that time", func(b *bench) {
+		for n := range 20 {
+			b.text(b.one(n, fmt.Sprintf("q%d", n)), `{"score": 1}`)
+		}
+		if reads != 1 {
+			b.Errorf("20 tasks read the breaker %d times, want once", reads)
+		}
+		b.model.react = func(string, int) reaction { return failing(pipeline.Rejected, 0) }
+		other := *b
+		other.Caller = b.again()
+		other.one(1, "a")
+		other.one(2, "b")
+		time.Sleep(b.policy.BreakerFresh)
+		sent := len(b.model.sendings(""))
+		b.kind(b.one(3, "c"), pipeline.Busy, true)
+		b.sent(sent)
+	}, func(b *bench) {
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Cooldown" {
+				reads++
+			}
+			return do(ctx)
+		})
+	})
 	in(t, "a breaker that cannot be read stops nobody", func(b *bench) {
 		b.text(b.one(1, "q"), `{"score": 1}`)
 	}, func(b *bench) { b.ports(pipelinetest.LoseAnswers(100, "Cooldown")) })

@@ -41,6 +41,7 @@ type grammar struct {
 	FullSync bool   `help:"Wait for the disk at every commit: survive a power cut, not only kill -9."`
 	MaxPages int    `hidden:"" help:"The most pages that the store file may have."`
 	Tenant   string `help:"Whose jobs these are." default:"${tenant}" env:"${tenantVar}"`
+	backendFlags
 
 	Build kong.VersionFlag `name:"version" help:"Say which build this is."`
 
@@ -57,6 +58,7 @@ type grammar struct {
 	Report  reportCmd  `cmd:"" help:"Write the report of a job that has ended."`
 	Why     whyCmd     `cmd:"" help:"Tell every attempt and every try of a task, or what is missing from a job and why."`
 	Letters lettersCmd `cmd:"" name:"dead-letters" help:"List the dead letters and what each means."`
+	Admin   adminCmd   `cmd:"" help:"Make or remove what a deployment on AWS or LocalStack keeps its state in; carry jobs between backends."`
 	Guard   guardCmd   `cmd:"" hidden:"" help:"Kill what commands of a worker left running when it died. Workers start it."`
 	Version versionCmd `cmd:"" help:"Say which build this is."`
 	Reap    reapCmd    `cmd:"" help:"Sweep once: move on what stalled. Workers do this themselves every second."`
@@ -71,6 +73,7 @@ type app struct {
 	clock    pipeline.RealClock
 	policy   pipeline.Policy
 	program  Program
+	calls    int // at once in this process, if it works
 }
 
 // codeError ends the program with a code; an empty text prints nothing more.
@@ -179,8 +182,20 @@ func (a *app) fullText() string {
 	return fmt.Sprintf("the disk that holds %s is full: nothing more was written. Free space there, then run the same again: what is stored is kept", a.Store)
 }
 
-// backend opens the embedded store; worker is who receives, if the command does; full is told of a full disk.
+// backend opens the backend; worker is who receives, if the command does; full is told of a full disk.
 func (a *app) backend(worker string, full func(error)) (*wiring.Backend, error) {
+	if a.isAWS() {
+		b, err := wiring.OpenAWS(a.ctx, a.connected(), a.policy)
+		if err != nil {
+			return nil, err
+		}
+		return between.backend(b), nil
+	}
+	return a.embedded(worker, full)
+}
+
+// embedded opens the store in a folder.
+func (a *app) embedded(worker string, full func(error)) (*wiring.Backend, error) {
 	if info, err := os.Stat(a.Store); err == nil && !info.IsDir() {
 		return nil, usage("%s is a file; --store names a folder", a.Store)
 	}
@@ -205,6 +220,9 @@ var between = struct {
 
 // storeless says that nothing was ever stored. What stands there and is no store is for the store to refuse.
 func (a *app) storeless() bool {
+	if a.isAWS() {
+		return false
+	}
 	info, err := os.Stat(a.Store)
 	return (err != nil || info.IsDir()) && !wiring.HasEmbedded(a.Store)
 }

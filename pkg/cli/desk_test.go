@@ -25,14 +25,29 @@ type desk struct {
 	*testing.T
 	dir, store, ledger, kills, policy, out string
 	heard                                  chan string
+	backend                                backendFlags
+}
+
+// elsewhere is where desks and benches keep their state, if not in a folder; the tests against LocalStack set it. It
+// may slow a policy down.
+var elsewhere func(t *testing.T, policy string) (where backendFlags, slower string)
+
+// placed is a backend for a test, and its policy.
+func placed(t *testing.T, policy string) (backendFlags, string) {
+	t.Helper()
+	if elsewhere == nil {
+		return backendFlags{}, policy
+	}
+	return elsewhere(t, policy)
 }
 
 // newDesk is a desk over an empty folder; policy is the body of a policy file, or "" for the shipped one.
 func newDesk(t *testing.T, policy string) *desk {
 	t.Helper()
 	dir := t.TempDir()
+	backend, policy := placed(t, policy)
 	d := &desk{
-		T: t, dir: dir, store: filepath.Join(dir, "store"), ledger: filepath.Join(dir, "ledger.log"),
+		T: t, backend: backend, dir: dir, store: filepath.Join(dir, "store"), ledger: filepath.Join(dir, "ledger.log"),
 		kills: filepath.Join(dir, "kills"), out: filepath.Join(dir, "out"), heard: make(chan string, 1000),
 	}
 	d.must(os.Mkdir(d.kills, 0o700))
@@ -167,7 +182,7 @@ func (p *terminal) ends(want int) string {
 // system is the store, for looking into it.
 func (d *desk) system() *wiring.System {
 	d.Helper()
-	a := &app{grammar: &grammar{Store: d.store, Policy: d.policy, Tenant: "local"}, ctx: context.Background(), clock: pipeline.NewRealClock()}
+	a := &app{grammar: &grammar{Store: d.store, Policy: d.policy, Tenant: "local", backendFlags: d.backend}, ctx: context.Background(), clock: pipeline.NewRealClock()}
 	var err error
 	a.policy, err = a.loadPolicy()
 	d.must(err)
@@ -214,13 +229,16 @@ func (d *desk) job(s *wiring.System) pipeline.Job {
 // to its end meets them before it, and then both queues are empty.
 func (d *desk) quiet(s *wiring.System) {
 	d.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(d.store, "holdfast.db"))
-	d.must(err)
-	_, err = db.ExecContext(d.Context(), "PRAGMA busy_timeout = 5000; UPDATE messages SET visible_at = 1")
-	d.must(errors.Join(err, db.Close()))
+	embedded := !d.backend.isAWS()
+	if embedded {
+		db, err := sql.Open("sqlite", filepath.Join(d.store, "holdfast.db"))
+		d.must(err)
+		_, err = db.ExecContext(d.Context(), "PRAGMA busy_timeout = 5000; UPDATE messages SET visible_at = 1")
+		d.must(errors.Join(err, db.Close()))
+	}
 	d.does(exitCompleted, "run", d.doc("tickets.txt", "Ticket 1\nNobody can log in.\n"), "--pipeline", "../pipelines/examples/support-tickets.yaml", "--fresh", "--out", d.out)
 	for name, q := range map[string]pipeline.Queue{"control": s.Backend.Queues.Control, "work": s.Backend.Queues.Work} {
-		if visible, inFlight, err := q.Depth(d.Context()); err != nil || visible+inFlight > 0 {
+		if visible, inFlight, err := q.Depth(d.Context()); err != nil || visible > 0 || (embedded && inFlight > 0) { // nobody can make SQS show what a dead worker holds
 			d.Errorf("queue %s: %d visible, %d in flight, %v; want it empty", name, visible, inFlight, err)
 		}
 	}

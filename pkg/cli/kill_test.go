@@ -50,6 +50,7 @@ type death struct {
 
 func newBench(t *testing.T, policy string) *bench {
 	dir := t.TempDir()
+	backend, policy := placed(t, policy)
 	b := &bench{
 		t: t, dir: dir, store: filepath.Join(dir, "store"), ledger: filepath.Join(dir, "ledger.log"), kills: filepath.Join(dir, "kills"),
 		policy: write(t, dir, "policy.yaml", policy), procs: map[string]*exec.Cmd{}, stdin: map[string]interface{ Close() error }{},
@@ -58,7 +59,7 @@ func newBench(t *testing.T, policy string) *bench {
 	if err := os.Mkdir(b.kills, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{grammar: &grammar{Store: b.store, Policy: b.policy, Tenant: "local"}, ctx: context.Background(), clock: pipeline.NewRealClock()}
+	a := &app{grammar: &grammar{Store: b.store, Policy: b.policy, Tenant: "local", backendFlags: backend}, ctx: context.Background(), clock: pipeline.NewRealClock()}
 	var err error
 	if a.policy, err = a.loadPolicy(); err != nil {
 		t.Fatal(err)

@@ -143,6 +143,7 @@ func (a *app) globalArgs() []string {
 	if a.FullSync {
 		args = append(args, "--full-sync")
 	}
+	args = append(args, a.backendFlags.args()...)
 	if a.MaxPages > 0 {
 		args = append(args, "--max-pages", fmt.Sprint(a.MaxPages))
 	}

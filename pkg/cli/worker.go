@@ -56,6 +56,7 @@ func (c *workerCmd) Run(a *app) error {
 	defer unguard()
 	drain, stop := context.WithCancelCause(a.drain)
 	defer stop(nil)
+	a.calls = c.Concurrency
 	b, err := a.backend(name, stop) // nothing can be kept any more: ask nothing more
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func (c *workerCmd) Run(a *app) error {
 		go drainAtEOF(os.Stdin, func() { stop(pipeline.ErrDraining) }) // ends with the process: a read of standard input cannot be interrupted
 	}
 	if !c.Supervised {
-		fmt.Fprintf(a.out, "worker %s: %d calls at once, store %s. Ctrl-C drains.\n", name, c.Concurrency, a.Store)
+		fmt.Fprintf(a.out, "worker %s: %d calls at once, %s. Ctrl-C drains.\n", name, c.Concurrency, a.place())
 	}
 	var group pipeline.Group
 	group.Go(func() { s.Reaper.Run(drain, sweepEvery) })

@@ -20,12 +20,12 @@ func (b stageBodies) all() []pipeline.StageBody {
 }
 
 // bodies reads what each row says was accepted, and nothing that a zombie left beside it.
-func (f *Finalizer) bodies(ctx context.Context, a pipeline.Attempt, state State) (stageBodies, error) {
+func (s *stored) bodies(ctx context.Context, state State) (stageBodies, error) {
 	all := make(stageBodies, len(state.Work))
 	for n, row := range state.Work {
 		for stage := 1; stage <= row.Accepted; stage++ {
 			key := pipeline.BodyKey(row.ID, stage, row.Body(stage))
-			body, err := f.cfg.Store.Item(ctx, row.Job, key)
+			body, err := s.Item(ctx, row.Job, key)
 			if err != nil {
 				return nil, fmt.Errorf("read %s, which was accepted: %w", key, err)
 			}
@@ -35,7 +35,6 @@ func (f *Finalizer) bodies(ctx context.Context, a pipeline.Attempt, state State)
 			}
 			all[n] = append(all[n], decoded)
 		}
-		a.Progress()
 	}
 	return all, nil
 }
@@ -164,7 +163,7 @@ func missingReason(r pipeline.Result) pipeline.Failure {
 }
 
 // taskEnds is how the split and each chunk's work ended.
-func (f *Finalizer) taskEnds(ctx context.Context, state State) ([]pipeline.TaskEnd, error) {
+func (s *stored) taskEnds(ctx context.Context, state State) ([]pipeline.TaskEnd, error) {
 	var ends []pipeline.TaskEnd
 	for _, row := range append([]pipeline.Task{state.Split}, state.Work...) {
 		end := pipeline.TaskEnd{Task: row.ID, Status: row.Status, Accepted: row.Accepted, Stages: row.Stages, Reason: row.Reason}
@@ -172,7 +171,7 @@ func (f *Finalizer) taskEnds(ctx context.Context, state State) ([]pipeline.TaskE
 			end.Reason = pipeline.Failure{} // of an attempt before the one that did it
 		}
 		if row.Status == pipeline.TaskCancelled {
-			label, err := f.label(ctx, row)
+			label, err := s.label(ctx, row)
 			if err != nil {
 				return nil, err
 			}
@@ -183,9 +182,9 @@ func (f *Finalizer) taskEnds(ctx context.Context, state State) ([]pipeline.TaskE
 	return ends, nil
 }
 
-func (f *Finalizer) label(ctx context.Context, row pipeline.Task) (string, error) {
+func (s *stored) label(ctx context.Context, row pipeline.Task) (string, error) {
 	key := pipeline.CancellationKey(row.ID)
-	body, err := f.cfg.Store.Item(ctx, row.Job, key)
+	body, err := s.Item(ctx, row.Job, key)
 	if errors.Is(err, pipeline.ErrNotFound) {
 		return pipeline.NewCancellation(row, "", row.Reason, 0).Label, nil
 	}
@@ -197,21 +196,20 @@ func (f *Finalizer) label(ctx context.Context, row pipeline.Task) (string, error
 }
 
 // attempts are the records that count, of every task of the job: split and work first, then the finalizes before.
-func (f *Finalizer) attempts(ctx context.Context, a pipeline.Attempt, state State) ([]pipeline.Record, error) {
+func (s *stored) attempts(ctx context.Context, epochs int64, state State) ([]pipeline.Record, error) {
 	rows := append([]pipeline.Task{state.Split}, state.Work...)
-	for epoch := int64(1); epoch <= int64(a.Claim().ID.Number()); epoch++ {
+	for epoch := int64(1); epoch <= epochs; epoch++ {
 		if row, ok := state.Finalize[pipeline.FinalizeTask(epoch)]; ok {
 			rows = append(rows, row)
 		}
 	}
 	var attempts []pipeline.Record
 	for _, row := range rows {
-		h, err := pipeline.ReadHistory(ctx, f.cfg.Store, row.Ref)
+		h, err := pipeline.ReadHistory(ctx, s, row.Ref)
 		if err != nil {
 			return nil, err
 		}
 		attempts = append(attempts, row.Counting(h.Records)...)
-		a.Progress()
 	}
 	return attempts, nil
 }

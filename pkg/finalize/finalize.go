@@ -123,15 +123,19 @@ func (f *Finalizer) work(ctx context.Context, a pipeline.Attempt, job pipeline.J
 	if err != nil {
 		return fail(fmt.Errorf("%w: %w", errCorrupt, err))
 	}
-	bodies, err := f.bodies(ctx, a, state)
+	left, err := f.read(ctx, a, job.ID)
 	if err != nil {
 		return fail(err)
 	}
-	attempts, err := f.attempts(ctx, a, state)
+	bodies, err := left.bodies(ctx, state)
 	if err != nil {
 		return fail(err)
 	}
-	tasks, err := f.taskEnds(ctx, state)
+	attempts, err := left.attempts(ctx, int64(a.Claim().ID.Number()), state)
+	if err != nil {
+		return fail(err)
+	}
+	tasks, err := left.taskEnds(ctx, state)
 	if err != nil {
 		return fail(err)
 	}
@@ -140,7 +144,7 @@ func (f *Finalizer) work(ctx context.Context, a pipeline.Attempt, job pipeline.J
 		return fail(err)
 	}
 	cells := enumerate(d, job, state, bodies)
-	if err := f.markRan(ctx, d, state, cells); err != nil {
+	if err := left.markRan(ctx, d, state, cells); err != nil {
 		return fail(err)
 	}
 	merged := Merge(d, job, state.Manifest, bodies.all())

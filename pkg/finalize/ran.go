@@ -14,7 +14,7 @@ type ran struct {
 
 // markRan tells what a handler worked on in vain from what nobody began: a cell of an abandoned task that has tries
 // failed, with all of them and their cost. A model's cells need none of this: their stage is accepted without them.
-func (f *Finalizer) markRan(ctx context.Context, d pipeline.Definition, state State, cells []pipeline.Cell) error {
+func (s *stored) markRan(ctx context.Context, d pipeline.Definition, state State, cells []pipeline.Cell) error {
 	if d.Handler == "" {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (f *Finalizer) markRan(ctx context.Context, d pipeline.Definition, state St
 		if row.Status != pipeline.TaskAbandoned {
 			continue
 		}
-		h, err := pipeline.ReadHistory(ctx, f.cfg.Store, row.Ref)
+		h, err := pipeline.ReadHistory(ctx, s, row.Ref)
 		if err != nil {
 			return err
 		}

@@ -92,9 +92,10 @@
 // # The tree
 //
 // Steps, in the order a document meets them: submit, ingest, split, work, call, review, finalize, reap, report, triage.
-// Each imports this package and no other step; ingest has a part for each format. Adapters (memory, sqlitestore, offline,
-// command, pipelines, config) import this package and their own dependency. wiring joins the steps over a backend; cli
-// talks to people and chooses the model.
+// Each imports this package and no other step; ingest has a part for each format. Adapters (memory, sqlitestore,
+// dynamostore, sqsqueue, s3blob, awsclient, offline, openai, command, pipelines, config) import this package and their
+// own dependency. wiring joins the steps over a backend; cli talks to people and chooses the model; carry takes a job
+// from one backend to another.
 //
 // # The claim protocol
 //

@@ -15,9 +15,14 @@ type History struct {
 	Unreadable []string  // keys of what could not be decoded
 }
 
+// Pages is where items are read from, under a prefix: [Items], or what was read of them before.
+type Pages interface {
+	Items(ctx context.Context, job JobID, prefix, cursor string) (items []Item, next string, err error)
+}
+
 // ReadHistory reads all records and journals of a task. One that cannot be decoded is named and passed over: nothing
 // that has to go on may wait for a reason that is lost.
-func ReadHistory(ctx context.Context, items Items, ref Ref) (History, error) {
+func ReadHistory(ctx context.Context, items Pages, ref Ref) (History, error) {
 	all, err := AllItems(ctx, items, ref.Job, RecordsPrefix(ref.ID))
 	if err != nil {
 		return History{}, fmt.Errorf("read the attempts of %s: %w", ref, err)
@@ -87,7 +92,7 @@ func rankOfEnder(r Record) int {
 }
 
 // AllItems is every item whose key begins with prefix.
-func AllItems(ctx context.Context, items Items, job JobID, prefix string) ([]Item, error) {
+func AllItems(ctx context.Context, items Pages, job JobID, prefix string) ([]Item, error) {
 	return allPages(func(cursor string) ([]Item, string, error) { return items.Items(ctx, job, prefix, cursor) })
 }
 

@@ -21,6 +21,7 @@ type Policy struct {
 	// The model's door, shared by all workers.
 	BreakerWindow time.Duration `json:"breaker_window"` // strikes of two tasks within it open the breaker
 	BreakerOpen   time.Duration `json:"breaker_open"`   // how long it stays open when the failure states no time
+	BreakerFresh  time.Duration `json:"breaker_fresh"`  // a process reads it again once its last reading is older
 	ThrottlePause time.Duration `json:"throttle_pause"` // of everybody, after a throttle that states no time
 	LimiterBurst  time.Duration `json:"limiter_burst"`  // how far the limiter's line may lie in the past
 	LimiterAhead  time.Duration `json:"limiter_ahead"`  // how far in the future a try may be booked
@@ -50,6 +51,7 @@ type Policy struct {
 	RingLimit time.Duration `json:"ring_limit"` // its longest
 
 	DeadLetterRetention time.Duration `json:"dead_letter_retention"`
+	Retention           time.Duration `json:"retention"` // of checkpoints, from the job's end, and of replies, from their last use
 }
 
 // DefaultPolicy is what ships.
@@ -64,6 +66,7 @@ func DefaultPolicy() Policy {
 
 		BreakerWindow: time.Minute,
 		BreakerOpen:   30 * time.Second,
+		BreakerFresh:  time.Second,
 		ThrottlePause: 2 * time.Second,
 		LimiterBurst:  10 * time.Second,
 		LimiterAhead:  20 * time.Second,
@@ -90,6 +93,7 @@ func DefaultPolicy() Policy {
 		RingLimit: 15 * time.Minute,
 
 		DeadLetterRetention: 14 * 24 * time.Hour,
+		Retention:           90 * 24 * time.Hour,
 	}
 }
 
@@ -139,6 +143,7 @@ func (p Policy) Validate() error {
 	positive("call_timeout", p.CallTimeout)
 	positive("reply_fresh", p.ReplyFresh)
 	positive("breaker_open", p.BreakerOpen)
+	positive("breaker_fresh", p.BreakerFresh)
 	positive("throttle_pause", p.ThrottlePause)
 	positive("limiter_burst", p.LimiterBurst)
 	positive("breaker_window", p.BreakerWindow)
@@ -149,6 +154,7 @@ func (p Policy) Validate() error {
 	positive("job_fresh", p.JobFresh)
 	positive("ring_limit", p.RingLimit)
 	positive("dead_letter_retention", p.DeadLetterRetention)
+	positive("retention", p.Retention)
 	notNegative("retry_wait", p.RetryWait)
 	notNegative("limiter_ahead", p.LimiterAhead)
 	notNegative("job_deadline", p.JobDeadline)
@@ -160,10 +166,13 @@ func (p Policy) Validate() error {
 	less(p.StallTimeout, "stall_timeout", p.AttemptTimeout, "attempt_timeout", "a stall is noticed before the attempt's time is over")
 	less(p.CallTimeout+p.RetryWait, "call_timeout + retry_wait", p.AttemptTimeout, "attempt_timeout", "a call must be able to finish in one attempt")
 	less(p.BreakerOpen, "breaker_open", p.BreakerWindow, "breaker_window", "the tasks that probe when it closes must still count as striking together")
+	less(p.BreakerFresh, "breaker_fresh", p.BreakerOpen, "breaker_open", "every process must hear of an open breaker before it closes")
 	less(p.LimiterAhead, "limiter_ahead", p.StallTimeout, "stall_timeout", "a try that waits for its turn is not a stalled attempt")
 	less(p.DeferralBackoff-1, "deferral_backoff", p.DeferralLimit, "deferral_limit", "the waits grow")
 	less(p.RingDelay-1, "ring_delay", p.RingLimit, "ring_limit", "the waits grow")
 	less(p.JobDeadline, "job_deadline", p.DeadLetterRetention, "dead_letter_retention", "a dead letter must outlive its job")
+	less(p.JobDeadline, "job_deadline", p.Retention/2, "half of retention", "a reply that is used must outlive the job that uses it")
+	less(p.DeadLetterRetention, "dead_letter_retention", p.Retention, "retention", "whoever reads a dead letter may redrive its task")
 	if p.MaxReceives <= p.MaxAttempts {
 		errs = append(errs, fmt.Errorf("max_receives (%d) must be more than max_attempts (%d): the row gives up, not the queue", p.MaxReceives, p.MaxAttempts))
 	}

@@ -191,7 +191,8 @@ type Items interface {
 	PutItemOnce(ctx context.Context, job JobID, key string, body []byte) (stands []byte, err error)
 	// Item is a consistent read. ErrNotFound.
 	Item(ctx context.Context, job JobID, key string) ([]byte, error)
-	// Items is one page of the items whose key begins with prefix, in order; "" is the first and last cursor.
+	// Items is one page of the items whose key begins with prefix, in order, read consistently; "" is the first and last
+	// cursor.
 	Items(ctx context.Context, job JobID, prefix, cursor string) (items []Item, next string, err error)
 }
 

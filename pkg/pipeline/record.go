@@ -100,6 +100,7 @@ const (
 	ModelKey       = "model"    // the ModelInfo that the job is priced with
 	PlanKey        = "plan"     // the Plan that was shown and is enforced
 	ManifestKey    = "manifest" // the Manifest that the split found
+	TasksPrefix    = "task#"    // of all that is stored beside tasks' rows: bodies, records, journals, cancellations
 	recordInfix    = "#attempt#"
 	cancelledInfix = "#cancelled"
 )

@@ -12,6 +12,7 @@ var budgetPromises = []promise{
 	{"a reservation whose answer was lost takes once", lostReserve},
 	{"a reservation over what remains is refused whole", ceilingHolds},
 	{"settling gives back the rest, twice no more than once", settleOnce},
+	{"what was spent over its reservation is written down, whatever remains", settleOver},
 	{"a refund whose answer was lost is recognised", lostSettle},
 	{"reserving settles others in the same write", reserveSettles},
 	{"a late worker's reservation is not its successor's", reservationsAreFenced},
@@ -140,6 +141,17 @@ func settleOnce(t *testing.T, h Harness) {
 		b.must(err)
 		b.budget(100, 45, 55)
 	}
+}
+
+func settleOver(t *testing.T, h Harness) {
+	b := opened(t, h)
+	_, err := h.Store.Reserve(b.ctx, b.job, reservation(1, 1, 90))
+	b.must(err)
+	_, err = h.Store.Settle(b.ctx, b.job, reservation(1, 1, 130))
+	b.must(err)
+	b.budget(100, -30, 130)
+	_, err = h.Store.Reserve(b.ctx, b.job, reservation(1, 2, 1))
+	b.fails(err, pipeline.ErrCeiling)
 }
 
 func lostSettle(t *testing.T, h Harness) {

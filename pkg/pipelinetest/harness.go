@@ -37,6 +37,8 @@ type QueueHarness struct {
 	Raw func(t testing.TB, body []byte)
 	// Advance lets d pass: for a queue with its own clock, by waiting. Nil moves the suite's clock alone.
 	Advance func(t testing.TB, d time.Duration)
+	// Lag is how much later than it should a delivery may come back; 0 if it never does.
+	Lag time.Duration
 }
 
 // Clock is a [pipeline.Clock] that moves only when it is told to; a sleep is over at once and moves it.

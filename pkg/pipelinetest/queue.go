@@ -92,7 +92,7 @@ func (b *queueBench) receive(want int) []pipeline.Delivery {
 	b.Helper()
 	var all []pipeline.Delivery
 	for empty := 0; len(all) < want && empty < 3; {
-		some, err := b.Queue.Receive(b.ctx, pipeline.MaxBatch, 0)
+		some, err := b.Queue.Receive(b.ctx, pipeline.MaxBatch, b.Lag)
 		b.must(err)
 		all = append(all, some...)
 		if len(some) == 0 {
@@ -205,6 +205,7 @@ func tooManyReceives(b *queueBench) {
 		}
 		b.Advance(b.T, visibility)
 	}
+	b.Advance(b.T, b.Lag)
 	b.none()
 	letters := b.letters()
 	if len(letters) != 1 {
@@ -257,6 +258,7 @@ func delayedCounts(b *queueBench) {
 		}
 		b.must(b.Queue.Delay(b.ctx, d, 0))
 	}
+	b.Advance(b.T, b.Lag)
 	b.none()
 	if letters := b.letters(); len(letters) != 1 {
 		b.Errorf("got %d dead letters, want 1", len(letters))

@@ -7,6 +7,7 @@ package wiring
 
 import (
 	"context"
+	"time"
 
 	"holdfast/pkg/memory"
 	"holdfast/pkg/pipeline"
@@ -20,7 +21,9 @@ type Backend struct {
 	Queues pipeline.Queues
 	// Release makes visible the deliveries of a worker of this machine that has exited; nil where a backend cannot tell.
 	Release func(ctx context.Context, worker string) error
-	Close   func() error
+	// Skew is by how much this machine's clock is ahead of the store's; nil where there is one clock.
+	Skew  func() time.Duration
+	Close func() error
 }
 
 // Embedded is how the embedded backend is opened.

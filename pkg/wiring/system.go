@@ -62,7 +62,7 @@ func New(b *Backend, cfg Config) *System {
 	s.Triage = triage.New(triage.Config{Store: b.Store, Queues: b.Queues, Blobs: b.Blobs, Clock: cfg.Clock, Policy: cfg.Policy})
 	s.Reaper = reap.New(reap.Config{
 		Store: b.Store, Queues: b.Queues, Opener: s.Opener, Clock: cfg.Clock, Policy: cfg.Policy, Log: cfg.Log,
-		Jitter: cfg.Jitter, Release: b.Release,
+		Jitter: cfg.Jitter, Release: b.Release, Skew: b.Skew,
 		Observe: func(row pipeline.Task, did string) {
 			cfg.Observe(work.Event{What: did, Job: row.Job, Task: row.ID, Status: row.Status, Worker: cfg.Worker})
 		},

@@ -221,8 +221,13 @@ func (a *attempt) allowBlock(ctx context.Context) error {
 		a.halt(err)
 		return err
 	}
-	block := a.w.cfg.Policy.Block(limit / a.w.cfg.Policy.TriesPerCell())
-	return a.renewTo(ctx, min(allowed+block, limit))
+	return a.renewTo(ctx, min(allowed+a.block(), limit))
+}
+
+// block is how many tries one write allows the task.
+func (a *attempt) block() int {
+	p := a.w.cfg.Policy
+	return p.Block(a.claim.MaxTries / p.TriesPerCell())
 }
 
 // Fence asks the store whether the claim is still ours.
@@ -271,6 +276,9 @@ func (a *attempt) Checkpoint(ctx context.Context, stage int, body []byte) error 
 func (a *attempt) accept(ctx context.Context, stage int) (pipeline.Task, error) {
 	a.mu.Lock()
 	write := pipeline.CheckpointWrite{Fence: a.claim.Fence(), Stage: stage, Allowed: a.claim.Allowed}
+	if stage < a.claim.Stages && a.claim.MaxTries > 0 { // the next stage's first block, without a write of its own
+		write.Allowed = max(write.Allowed, min(a.used+a.block(), a.claim.MaxTries))
+	}
 	a.mu.Unlock()
 	var row pipeline.Task
 	err := a.w.persist(ctx, func() error {

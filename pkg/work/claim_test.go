@@ -68,8 +68,8 @@ func TestLostAnswers(t *testing.T) {
 			b.Errorf("got %d tries allowed at the end, want the 3 that were sent", row.Allowed)
 		}
 	})
-	in(t, "of a renewal to the end, block landed: stages are accepted all the same", func(b *bench) {
-		b.rung(0)
+	in(t, "of a renewal to the end, block landed: its stage is accepted all the same", func(b *bench) {
+		b.rung(0, func(t *pipeline.Task) { t.Stages = 1 }) // the last stage, which allows no block of its own
 		failing := true
 		w := b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
 			if err := a.MaySend(ctx); err == nil {

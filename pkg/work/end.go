@@ -16,9 +16,8 @@ func (w *Worker) attempt(ctx context.Context, source int, d pipeline.Delivery, c
 	if err != nil {
 		w.cfg.Log.WarnContext(ctx, "read of the job failed", "task", c.Ref.String(), "error", err)
 		r = &reading{changed: make(chan struct{})} // never fresh: nothing is sent
-		leave = func() {}
+		leave = func(ended bool) bool { return ended }
 	}
-	defer leave()
 	a := newAttempt(w, c, r, w.jobs.drain)
 	w.cfg.Observe(Event{What: "claim", Job: c.Job, Task: c.ID, Worker: w.cfg.Worker, N: c.Attempts})
 	var e pipeline.Ending
@@ -33,11 +32,25 @@ func (w *Worker) attempt(ctx context.Context, source int, d pipeline.Delivery, c
 	default:
 		e = a.run(ctx)
 	}
-	w.end(keep, source, d, a, e)
+	ended := w.end(keep, source, d, a, e)
+	if leave(ended) {
+		w.open(keep, c.Job)
+	}
 }
 
-// end writes the attempt's record, then ends the claim, then sees to what follows.
-func (w *Worker) end(ctx context.Context, source int, d pipeline.Delivery, a *attempt, e pipeline.Ending) {
+// open opens the job's finalize if all of its tasks have ended.
+func (w *Worker) open(ctx context.Context, job pipeline.JobID) {
+	if !w.sizes.mayOpen(job) {
+		return
+	}
+	if err := w.cfg.Opener.MaybeFinalize(ctx, job); err != nil {
+		w.cfg.Log.WarnContext(ctx, "opening of finalize failed; the reaper does it", "job", job, "error", err)
+	}
+}
+
+// end writes the attempt's record, then ends the claim, then sees to what follows. It says whether a task of those that
+// a job waits for has ended.
+func (w *Worker) end(ctx context.Context, source int, d pipeline.Delivery, a *attempt, e pipeline.Ending) (ended bool) {
 	now := w.clock.Now()
 	c := a.Claim()
 	a.mu.Lock()
@@ -54,11 +67,12 @@ func (w *Worker) end(ctx context.Context, source int, d pipeline.Delivery, a *at
 		if !errors.Is(err, pipeline.ErrFenced) {
 			w.delay(ctx, source, d, w.cfg.Policy.ClaimTTL)
 		}
-		return
+		return false
 	}
 	log.InfoContext(ctx, "attempt ended", "outcome", e.Outcome, "status", row.Status, "kind", e.Failure.Kind)
 	w.cfg.Observe(Event{What: "end", Job: c.Job, Task: c.ID, Worker: w.cfg.Worker, Status: row.Status, Outcome: e.Outcome, Kind: e.Failure.Kind})
 	w.after(ctx, source, d, row, v, e)
+	return row.Status.Ended() && row.ID.Kind() != pipeline.TaskFinalize
 }
 
 // writeEnd puts journal and record, then the row. An End whose answer was lost is recognised by ended_by.
@@ -119,7 +133,7 @@ func (a *attempt) cancellation(e pipeline.Ending, now pipeline.Instant) pipeline
 	return pipeline.NewCancellation(a.claim.Task, a.w.cfg.Worker, e.Failure, now)
 }
 
-// after sees to what follows an end: dead letter, finalize, and the delivery.
+// after sees to what follows an end: dead letter and delivery.
 func (w *Worker) after(ctx context.Context, source int, d pipeline.Delivery, row pipeline.Task, v pipeline.Verdict, e pipeline.Ending) {
 	log := w.cfg.Log.With("task", row.Ref.String())
 	switch {
@@ -135,11 +149,6 @@ func (w *Worker) after(ctx context.Context, source int, d pipeline.Delivery, row
 		// Ready at once: rung before this worker exits, so that nobody waits for the reaper.
 		if err := w.ring(ctx, source, row); err != nil {
 			log.WarnContext(ctx, "ring failed; the reaper rings", "error", err)
-		}
-	}
-	if row.Status.Ended() && row.ID.Kind() != pipeline.TaskFinalize && w.sizes.mayOpen(row.Job) {
-		if err := w.cfg.Opener.MaybeFinalize(ctx, row.Job); err != nil {
-			log.WarnContext(ctx, "opening of finalize failed; the reaper does it", "error", err)
 		}
 	}
 	w.delete(ctx, source, d)

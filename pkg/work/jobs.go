@@ -36,6 +36,7 @@ type reading struct {
 	began   time.Duration // by the monotonic clock
 	changed chan struct{} // closed by the next reading
 	users   int
+	ended   bool // one of them ended its task, and nobody looked since whether the job is over
 	stop    context.CancelFunc
 }
 
@@ -57,8 +58,12 @@ func (r *reading) set(job pipeline.Job, began time.Duration) {
 	r.changed = make(chan struct{})
 }
 
+// leave ends an attempt's following of its job, after its end was written: ended, if the task has. It says whether to
+// look if the job is over: when a task of it ended and this worker has no other attempt of it, which would look later.
+type leave func(ended bool) (look bool)
+
 // follow reads the job now and keeps reading it until leave is called.
-func (j *jobs) follow(ctx context.Context, id pipeline.JobID) (r *reading, leave func(), err error) {
+func (j *jobs) follow(ctx context.Context, id pipeline.JobID) (*reading, leave, error) {
 	began := j.clock.Mono()
 	job, err := j.store.Job(ctx, id)
 	if err != nil {
@@ -66,7 +71,7 @@ func (j *jobs) follow(ctx context.Context, id pipeline.JobID) (r *reading, leave
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	r = j.open[id]
+	r := j.open[id]
 	if r == nil {
 		r = &reading{job: job, began: began, changed: make(chan struct{})}
 		j.open[id] = r
@@ -77,17 +82,20 @@ func (j *jobs) follow(ctx context.Context, id pipeline.JobID) (r *reading, leave
 		r.set(job, began)
 	}
 	r.users++
-	return r, func() { j.leave(id, r) }, nil
+	return r, func(ended bool) bool { return j.leave(id, r, ended) }, nil
 }
 
-func (j *jobs) leave(id pipeline.JobID, r *reading) {
+func (j *jobs) leave(id pipeline.JobID, r *reading, ended bool) (look bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	r.ended = r.ended || ended
 	r.users--
-	if r.users == 0 {
-		delete(j.open, id)
-		r.stop()
+	if r.users > 0 {
+		return false
 	}
+	delete(j.open, id)
+	r.stop()
+	return r.ended
 }
 
 func (j *jobs) watch(ctx context.Context, id pipeline.JobID, r *reading) {

@@ -106,6 +106,6 @@ func (a *attempt) extend(wall pipeline.Instant, began time.Duration, allowed int
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.mono = min(began+a.w.cfg.Policy.ClaimTTL, a.mono+wall.Sub(a.wall))
-	a.wall, a.claim.Allowed = wall, allowed
+	a.wall, a.claim.Allowed = wall, max(a.claim.Allowed, allowed) // an acceptance may have allowed more meanwhile
 	a.claim.ExpiresAt = wall
 }

@@ -192,6 +192,27 @@ func TestGivingUp(t *testing.T) {
 			b.Errorf("asked %d times, want once", b.asked())
 		}
 	})
+	in(t, "of several attempts of one job the last to be over asks, for those that ended before it too", func(b *bench) {
+		for n := range 3 {
+			b.rung(n)
+		}
+		b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
+			n := a.Claim().ID.Number()
+			b.need(b.clock.Sleep(ctx, time.Duration(n+1)*time.Second))
+			if n == 2 {
+				return pipeline.EndingOf(pipeline.Fail(pipeline.Ambiguous, "no"), 0)
+			}
+			return succeeds(ctx, a)
+		}))
+		b.pass(2500 * time.Millisecond)
+		if b.asked() != 0 {
+			b.Errorf("asked %d times while chunk 2 was worked on, want not yet: it is open", b.asked())
+		}
+		b.pass(time.Second)
+		if b.asked() != 1 {
+			b.Errorf("asked %d times once no attempt of the job is left, want once", b.asked())
+		}
+	})
 }
 
 type failingBury struct{ fakeReaper }

@@ -249,6 +249,36 @@ func TestBlocks(t *testing.T) {
 			b.Errorf("got up to %d tries allowed, want at most a block more than were sent", most)
 		}
 	})
+	in(t, "an acceptance allows the next stage's first block, no more than one, and the last allows none", func(b *bench) {
+		b.rung(0, func(t *pipeline.Task) { t.Stages = 3 })
+		renewals := 0
+		b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
+			for stage := 1; stage <= 3; stage++ {
+				b.need(a.MaySend(ctx))
+				b.need(a.Checkpoint(ctx, stage, []byte("{}")))
+				want := stage + b.policy.Block(10)
+				if stage == 3 {
+					want--
+				}
+				if allowed := b.read(chunk0).Allowed; allowed != want {
+					b.Errorf("got %d tries allowed after stage %d, want %d", allowed, stage, want)
+				}
+			}
+			return pipeline.Ending{Outcome: pipeline.Succeeded}
+		}), around(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Renew" {
+				renewals++
+			}
+			return do(ctx)
+		}))
+		b.pass(time.Second)
+		if row := b.status(chunk0, pipeline.TaskDone); row.Allowed != 3 {
+			b.Errorf("got %d tries allowed at the end, want the 3 that were sent", row.Allowed)
+		}
+		if renewals != 1 {
+			b.Errorf("renewed %d times, want once, for the first block", renewals)
+		}
+	})
 	in(t, "a hundred at once take no more than a hundred", func(b *bench) {
 		b.rung(0, func(r *pipeline.Task) { r.MaxTries = 100 })
 		allowed, refused := 0, 0
