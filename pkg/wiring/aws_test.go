@@ -80,7 +80,7 @@ func prose(key pipeline.ReplyKey, n int) string {
 
 // slowMachine is when the limits for slow chunks hold, and not those of the bench: through LocalStack's gateway a
 // request takes as long as ten of DynamoDB.
-const slowMachine = 20 * time.Second
+const slowMachine = 10 * time.Second
 
 // What AWS is asked and charged for a whole job: counts, no times.
 func TestBenchOnAWS(t *testing.T) {
