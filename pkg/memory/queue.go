@@ -138,8 +138,7 @@ func (q *Queue) receiveOf(ctx context.Context, limit int, wait time.Duration, mi
 	if limit < 1 || limit > pipeline.MaxBatch {
 		return nil, fmt.Errorf("receive %d messages: a batch has 1 to %d", limit, pipeline.MaxBatch)
 	}
-	over := time.NewTimer(wait)
-	defer over.Stop()
+	began := time.Now()
 	for {
 		chosen, err := q.chosen(ctx, mine)
 		if err != nil {
@@ -154,15 +153,20 @@ func (q *Queue) receiveOf(ctx context.Context, limit int, wait time.Duration, mi
 		if len(deliveries) > 0 || wait <= 0 {
 			return deliveries, nil
 		}
-		visible := time.NewTimer(again)
+		left := wait - time.Since(began)
+		if left <= 0 {
+			wait = 0 // one last look
+			continue
+		}
+		// Never a timer that is due already: in a synctest bubble a select on one runs it at once, and two goroutines that
+		// do so at the same moment crash the race detector (seen with Go 1.26.8).
+		timer := time.NewTimer(min(left, max(again, time.Millisecond)))
 		select {
 		case <-ctx.Done():
 		case <-changed:
-		case <-visible.C:
-		case <-over.C:
-			wait = 0 // one last look
+		case <-timer.C:
 		}
-		visible.Stop()
+		timer.Stop()
 	}
 }
 
