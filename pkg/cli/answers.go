@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/report"
@@ -19,6 +20,20 @@ type answers struct {
 	definition pipeline.Definition
 	text       string
 	rows       map[pipeline.TaskID]pipeline.Task
+	lines      *lineCount // of the chunks so far
+}
+
+// lineCount counts lines from chunk to chunk: each text is read once.
+type lineCount struct{ upTo, lines int }
+
+// at is the number of the line that a chunk is, from 1; 0 where chunks are no lines.
+func (n *lineCount) at(r answers, c pipeline.Chunk) int {
+	if !r.definition.Chunking.Lines || c.Start < n.upTo || c.Start > len(r.text) {
+		return 0
+	}
+	n.lines += strings.Count(r.text[n.upTo:c.Start], "\n")
+	n.upTo = c.Start
+	return n.lines + 1
 }
 
 // cellOf names a cell.
@@ -33,6 +48,7 @@ func (r answers) all(ctx context.Context) iter.Seq2[report.Answer, error] {
 		for _, cell := range r.result.Missing {
 			missing[cellOf{cell.Chunk, cell.Call}] = cell
 		}
+		r.lines = &lineCount{}
 		for _, chunk := range r.result.Manifest.Chunks {
 			found, err := r.chunk(ctx, chunk, missing)
 			if err != nil {
@@ -51,6 +67,7 @@ func (r answers) all(ctx context.Context) iter.Seq2[report.Answer, error] {
 func (r answers) chunk(ctx context.Context, chunk pipeline.Chunk, missing map[cellOf]pipeline.Cell) ([]report.Answer, error) {
 	var found []report.Answer
 	var keys []pipeline.ReplyKey
+	line := r.lines.at(r, chunk)
 	for i, stage := range r.definition.Stages {
 		cells, err := r.cells(ctx, chunk, i+1)
 		if err != nil {
@@ -68,7 +85,7 @@ func (r answers) chunk(ctx context.Context, chunk pipeline.Chunk, missing map[ce
 				keys = append(keys, cell.Key)
 			}
 			found = append(found, report.Answer{
-				Chunk: chunk.Index, Start: chunk.Start, End: chunk.End, About: report.About(r.text, chunk), Call: call.ID,
+				Chunk: chunk.Index, Start: chunk.Start, End: chunk.End, Line: line, About: report.About(r.text, chunk), Call: call.ID,
 				State: cell.State, Key: cell.Key, Value: cell.Value, Cost: cell.Cost, Reused: cell.Reused, Tries: cell.Tries, Failure: cell.Failure,
 			})
 		}

@@ -36,12 +36,14 @@ const (
 
 // grammar is the command line.
 type grammar struct {
-	Store    string `help:"Folder of the embedded store: jobs, queues and stored replies. Several terminals may use it at once." default:".holdfast" env:"HOLDFAST_STORE" placeholder:"DIR"`
+	Store    string `help:"Folder of the embedded store: jobs, queues and stored replies. Several terminals may use it at once. Without it: .holdfast." default:"${store}" env:"${storeVar}" placeholder:"DIR"`
 	Policy   string `help:"File (YAML or JSON) with retry and time settings that differ from the shipped ones." placeholder:"FILE"`
 	FullSync bool   `help:"Wait for the disk at every commit: survive a power cut, not only kill -9."`
 	MaxPages int    `hidden:"" help:"The most pages that the store file may have."`
-	Tenant   string `help:"Whose jobs these are." default:"local" env:"HOLDFAST_TENANT"`
+	Tenant   string `help:"Whose jobs these are." default:"${tenant}" env:"${tenantVar}"`
 	backendFlags
+
+	Build kong.VersionFlag `name:"version" help:"Say which build this is."`
 
 	Run     runCmd     `cmd:"" help:"Review a document from beginning to end: plan, workers, progress, report."`
 	Submit  submitCmd  `cmd:"" help:"Submit a document and return; workers in other terminals do the work."`
@@ -92,10 +94,10 @@ func (p Program) Main(args []string, out, errOut io.Writer) int {
 	p.Description = cmp.Or(p.Description, "Holdfast fans one document out over thousands of LLM calls and loses none of them.")
 	var g grammar
 	exited := -1
-	parser, err := kong.New(&g, kong.Name(p.Name), kong.Writers(out, errOut), kong.Description(p.Description), kong.Vars{"pipeline": shippedPipeline},
+	parser, err := kong.New(&g, kong.Name(p.Name), kong.Writers(out, errOut), kong.Description(p.Description), kong.Vars{"pipeline": shippedPipeline, "store": defaultStore, "storeVar": storeVar, "tenant": defaultTenant, "tenantVar": tenantVar, "version": version()},
 		kong.Exit(func(code int) { exited = code }), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
-		fmt.Fprintln(errOut, "holdfast:", err)
+		fmt.Fprintln(errOut, p.Name+":", err)
 		return exitFailed
 	}
 	parsed, err := parser.Parse(args)
@@ -121,14 +123,14 @@ func (a *app) exit(err error) int {
 		return exitCompleted
 	case errors.As(err, &code):
 		if code.text != "" {
-			fmt.Fprintln(a.err, "holdfast:", code.text)
+			fmt.Fprintln(a.err, a.program.Name+":", code.text)
 		}
 		return code.code
 	case errors.Is(err, wiring.ErrFull):
-		fmt.Fprintln(a.err, "holdfast:", a.fullText())
+		fmt.Fprintln(a.err, a.program.Name+":", a.fullText())
 		return exitFailed
 	default:
-		fmt.Fprintln(a.err, "holdfast:", err)
+		fmt.Fprintln(a.err, a.program.Name+":", err)
 		return exitFailed
 	}
 }
@@ -228,7 +230,7 @@ func (a *app) storeless() bool {
 // existing is system for commands about what is there: they make no store.
 func (a *app) existing() (*wiring.System, func(), error) {
 	if a.storeless() {
-		return nil, nil, codeError{exitUsage, fmt.Sprintf("there is no store in %s; name its folder with --store, or begin with: holdfast run FILE", a.Store)}
+		return nil, nil, codeError{exitUsage, fmt.Sprintf("there is no store in %s; name its folder with --store, or begin with: %s", a.Store, a.command("run", "FILE"))}
 	}
 	return a.system()
 }

@@ -35,7 +35,7 @@ var errSlow = errors.New("reading takes long")
 
 // readable reads the document as a worker will, so that one that cannot be read is told at once, and tells what of it
 // is not read.
-func (a *app) readable(file string, source []byte) error {
+func (a *app) readable(file string, source []byte) (pipeline.Document, error) {
 	slow, done := a.clock.WithTimeout(a.drain, slowReading, errSlow)
 	defer done()
 	defer context.AfterFunc(slow, func() {
@@ -46,14 +46,14 @@ func (a *app) readable(file string, source []byte) error {
 	d, err := ingest.New(ingest.Config{Clock: a.clock, Cache: readerCache()}).Read(a.drain, filepath.Base(file), source)
 	switch {
 	case errors.Is(err, pipeline.ErrDraining):
-		return codeError{exitInterrupted, "stopped before anything was submitted"}
+		return d, codeError{exitInterrupted, "stopped before anything was submitted"}
 	case err != nil:
-		return codeError{exitFailed, err.Error()}
+		return d, codeError{exitUsage, err.Error()}
 	}
 	for _, note := range d.Origin.Notes {
 		fmt.Fprintf(a.err, "%s: %s\n", filepath.Base(file), note)
 	}
-	return nil
+	return d, nil
 }
 
 // originOf is the map back of the job's document; the zero one if there is none.
@@ -84,16 +84,20 @@ const shippedPipeline = "contract-review"
 
 // submission reads the document and the definition.
 func (f documentFlags) submission(a *app, model pipeline.ModelInfo) (submit.Submission, error) {
-	source, err := readDocument(f.File)
+	source, err := a.readDocument(f.File)
 	if err != nil {
 		return submit.Submission{}, err
 	}
-	if err := a.readable(f.File, source); err != nil {
+	read, err := a.readable(f.File, source)
+	if err != nil {
 		return submit.Submission{}, err
 	}
 	definition, err := f.follow(a.program)
 	if err != nil {
 		return submit.Submission{}, err
+	}
+	if err := definition.Chunking.CheckLines(source, read); err != nil {
+		return submit.Submission{}, usage("%s: %v", filepath.Base(f.File), err)
 	}
 	if err := fits(definition, model); err != nil {
 		return submit.Submission{}, err
@@ -121,15 +125,15 @@ func (f documentFlags) follow(p Program) (pipeline.Definition, error) {
 }
 
 // readDocument reads the whole file.
-func readDocument(path string) ([]byte, error) {
+func (a *app) readDocument(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, usage("there is no file %s; name the document, e.g.: holdfast run contract.txt", path)
+		return nil, usage("there is no file %s; name the document, e.g.: %s", path, a.command("run", "contract.txt"))
 	case err == nil && info.IsDir():
 		return nil, usage("%s is a folder; name the document in it", path)
 	case err == nil && info.Size() > ingest.Limit:
-		return nil, codeError{exitFailed, fmt.Sprintf("%s is too large: it has %d MB, the limit is %d MB; split it into several documents", path, info.Size()>>20, ingest.Limit>>20)}
+		return nil, usage("%s is too large: it has %d MB, the limit is %d MB; split it into several documents", path, info.Size()>>20, ingest.Limit>>20)
 	}
 	source, err := os.ReadFile(path)
 	if err != nil {

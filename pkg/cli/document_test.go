@@ -49,7 +49,12 @@ func TestDocumentsOfEveryFormat(t *testing.T) {
 		d := newDesk(t, "")
 		doc := d.doc("contract.pdf", string(ingesttest.PDF{Pages: [][]string{clauses, {}}, Scanned: map[int]bool{2: true}}.Bytes()))
 		const note = "NOT READ: there is no text on page 2 of 2"
-		d.says(d.does(exitCompleted, d.runArgs(doc)...), note)
+		const verdict = "Not judged in full: page 2 was not read (there is no text: scanned, or drawn)"
+		said := d.does(exitPartial, d.runArgs(doc)...)
+		d.says(said, note, verdict)
+		if strings.Contains(said, "redrive") {
+			t.Errorf("it says to redrive what no attempt can read:\n%s", said)
+		}
 		summary, err := os.ReadFile(filepath.Join(d.out, "report.md"))
 		d.must(err)
 		d.says(string(summary), "NOT READ")
@@ -58,6 +63,15 @@ func TestDocumentsOfEveryFormat(t *testing.T) {
 		d.must(err)
 		manifest, err := pipeline.ReadManifest(t.Context(), s.Backend.Store, jobs[0].ID)
 		d.must(err)
+		id := string(jobs[0].ID)
+		d.says(d.does(exitCompleted, "status", id), "partial", verdict)
+		d.says(d.does(exitCompleted, "why", id), "not judged in full: page 2 was not read")
+		for _, command := range []string{"status", "report"} {
+			d.says(d.does(exitCompleted, command, id, "--json"), `"what": "page 2"`)
+		}
+		if found, err := os.ReadFile(filepath.Join(d.out, "findings.json")); err != nil || strings.Contains(string(found), `"absence"`) {
+			t.Errorf("something is said to be absent from pages that nobody read (%v)", err)
+		}
 		if len(manifest.Notes) != 1 || !strings.HasPrefix(manifest.Notes[0], note) {
 			t.Errorf("got notes %q, want %q", manifest.Notes, note)
 		}
@@ -76,7 +90,7 @@ func TestI05DocumentsThatNobodyCanReadAreRefusedBeforeAnythingIsMade(t *testing.
 			d := newDesk(t, "")
 			doc := d.doc("contract.txt", c.body)
 			for _, command := range []string{"run", "submit"} {
-				d.says(d.does(exitFailed, command, doc), "contract.txt: ", c.says)
+				d.says(d.does(exitUsage, command, doc), "contract.txt: ", c.says)
 			}
 			d.nothingLeft()
 		})

@@ -35,13 +35,13 @@ func TestBadDocuments(t *testing.T) {
 		code int
 		says []string
 	}{
-		"empty":          {"", exitFailed, []string{"contract.txt", "the file is empty", "check that it is the right file"}},
-		"white space":    {" \n\t\r\n ", exitFailed, []string{"nothing but white space"}},
-		"binary":         {"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00>\x00\x01", exitFailed, []string{"binary data", "DOCX, PDF and plain text"}},
-		"50 MB":          {big, exitFailed, []string{"too large: it has 49 MB of text, the limit is 32 MB", "split it"}},
-		"UTF-32":         {"\xff\xfe\x00\x00h\x00\x00\x00i\x00\x00\x00", exitFailed, []string{"UTF-32", "save it as plain text in UTF-8"}},
-		"damaged UTF-8":  {strings.Repeat("é", 50) + "\n\xff\x81 oops\n" + strings.Repeat("é", 50), exitFailed, []string{"line 2", "damaged"}},
-		"lost character": {"The party\nshall \uFFFD pay\n", exitFailed, []string{"U+FFFD", "line 2"}},
+		"empty":          {"", exitUsage, []string{"contract.txt", "the file is empty", "check that it is the right file"}},
+		"white space":    {" \n\t\r\n ", exitUsage, []string{"nothing but white space"}},
+		"binary":         {"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00>\x00\x01", exitUsage, []string{"binary data", "DOCX, PDF and plain text"}},
+		"50 MB":          {big, exitUsage, []string{"too large: it has 49 MB of text, the limit is 32 MB", "split it"}},
+		"UTF-32":         {"\xff\xfe\x00\x00h\x00\x00\x00i\x00\x00\x00", exitUsage, []string{"UTF-32", "save it as plain text in UTF-8"}},
+		"damaged UTF-8":  {strings.Repeat("é", 50) + "\n\xff\x81 oops\n" + strings.Repeat("é", 50), exitUsage, []string{"line 2", "damaged"}},
+		"lost character": {"The party\nshall \uFFFD pay\n", exitUsage, []string{"U+FFFD", "line 2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, "")
@@ -159,6 +159,7 @@ func TestBadFlags(t *testing.T) {
 		for _, command := range commands {
 			d.says(d.does(exitUsage, command, "nope"), "there is no store in", "holdfast run FILE")
 		}
+		d.says(d.does(exitCompleted, "--version"), "holdfast ")
 		d.says(d.does(exitCompleted, "jobs"), "no jobs in", "holdfast run FILE")
 		d.nothingLeft()
 		d.does(exitCompleted, "submit", d.doc("contract.txt", small))

@@ -114,14 +114,17 @@ func worksOn(d pipeline.Definition, model pipeline.ModelInfo) string {
 	return "model " + model.Name
 }
 
+// quoted is a word as a shell reads it back.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
 // shown is a command as a person would write it.
 func shown(command []string) string {
-	quoted := make([]string, len(command))
+	all := make([]string, len(command))
 	for i, word := range command {
 		if word == "" || strings.ContainsAny(word, " \t\n'\"\\$|;&<>*?()") {
-			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+			word = quoted(word)
 		}
-		quoted[i] = word
+		all[i] = word
 	}
-	return pipeline.Cut(strings.Join(quoted, " "), 200)
+	return pipeline.Cut(strings.Join(all, " "), 200)
 }

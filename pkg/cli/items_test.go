@@ -90,8 +90,10 @@ func TestExec(t *testing.T) {
 			}
 		}
 		check("the first run")
-		d.says(d.does(exitCompleted, "why", string(o.Job), "1"), "item 1: bad", "the command exited with 1: no {} today", "no bad today", "abandoned")
+		d.says(d.does(exitCompleted, "why", string(o.Job), "1"), "item 1, line 3 of the file: bad", "the command exited with 1: no {} today", "no bad today", "abandoned")
 		d.says(d.does(exitCompleted, "status", string(o.Job)), "items items.txt, handler exec@1", "2 abandoned")
+		d.says(d.does(exitCompleted, "dead-letters"), "work#00001  bad ", "work#00003  temp ")
+		d.says(d.does(exitCompleted, "jobs"), "exec@1: sh ")
 		d.says(d.does(exitPartial, "run", d.doc("items.txt", lines), "--exec", command, "--try-cost", "0.01", "--out", d.out), "2 of 5 items answered, 3 missing")
 		check("the same again")
 		d.quiet(d.system())
@@ -204,11 +206,14 @@ func TestExecIsStopped(t *testing.T) {
 		s := d.system()
 		job := d.job(s)
 		d.starts("worker")
-		d.until("it was put off", func() bool {
-			row, err := s.Backend.Store.Task(t.Context(), pipeline.Ref{Job: job.ID, ID: pipeline.WorkTask(0)})
-			return err == nil && row.Deferrals > 1
+		const needs = "no worker that has exec@1 takes them"
+		d.until("the status tells what is missing", func() bool {
+			return strings.Contains(d.does(exitCompleted, "status", string(job.ID)), needs)
 		})
-		d.says(d.does(exitCompleted, "why", string(job.ID), "0"), "rejected", "the job needs exec@1", "holdfast worker --allow-exec", "not counted")
+		d.says(d.does(exitCompleted, "why", string(job.ID)), needs, "holdfast worker --allow-exec")
+		if row := d.task(s, job.ID, pipeline.WorkTask(0)); row.Generation != 0 || row.Status != pipeline.TaskPending {
+			t.Errorf("it is %s at generation %d, want it left for others", row.Status, row.Generation)
+		}
 		if d.times("one") != 0 {
 			t.Error("it ran the command")
 		}

@@ -40,16 +40,17 @@ func (c *submitCmd) Run(a *app) error {
 		return err
 	}
 	fmt.Fprintln(a.out, job.ID)
-	note := "submitted; a worker splits it: holdfast worker"
+	worker := []string{"worker"}
 	if c.Exec != "" {
-		note += " --allow-exec"
+		worker = append(worker, "--allow-exec")
 	}
+	note := "submitted; a worker splits it: " + a.command(worker...)
 	if stood {
 		note = fmt.Sprintf("the same submission is job %s already: %s", job.ID, job.Status)
 	}
 	fmt.Fprintf(a.err, "%s\n", note)
 	if job.Status == pipeline.JobPlanned {
-		fmt.Fprintf(a.err, "look at the plan with: holdfast status %s; start it with: holdfast resume %s\n", job.ID, job.ID)
+		fmt.Fprintf(a.err, "look at the plan with: %s; start it with: %s\n", a.command("status", string(job.ID)), a.command("resume", string(job.ID)))
 	}
 	return nil
 }
@@ -89,11 +90,11 @@ func (j jobArg) find(ctx context.Context, a *app, s *wiring.System) (pipeline.Jo
 	case 0:
 		return job, j.unknown(a)
 	}
-	return job, usage("%d jobs begin with %q; write more of the id: holdfast jobs", len(found), j.Job)
+	return job, usage("%d jobs begin with %q; write more of the id: %s", len(found), j.Job, a.command("jobs"))
 }
 
 func (j jobArg) unknown(a *app) error {
-	return usage("there is no job %q in %s; list them with: holdfast jobs", j.Job, a.place())
+	return usage("there is no job %q in %s; list them with: %s", j.Job, a.place(), a.command("jobs"))
 }
 
 // with opens the system and finds the job.
@@ -138,7 +139,7 @@ func (c *watchCmd) Run(a *app) error {
 			}
 		}
 		screen.clear()
-		o, err := outcomeOf(a.ctx, s, job)
+		o, err := a.outcomeOf(a.ctx, s, job)
 		if err != nil {
 			return err
 		}

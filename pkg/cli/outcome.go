@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"holdfast/pkg/offline"
 	"holdfast/pkg/pipeline"
@@ -22,6 +25,7 @@ type outcome struct {
 	Job      pipeline.JobID     `json:"job"`
 	Status   pipeline.JobStatus `json:"status"`
 	Reason   string             `json:"reason,omitempty"`
+	Unread   []pipeline.Unread  `json:"unread,omitempty"` // parts of the document that were not read: it is not judged in full
 	Counts   pipeline.Counts    `json:"counts"`
 	Stood    bool               `json:"stood"` // the job had ended before: nothing was asked
 	Killed   int                `json:"workers_killed"`
@@ -35,11 +39,13 @@ type outcome struct {
 	Total    int                `json:"findings"`
 	Files    []string           `json:"files,omitempty"`
 	model    pipeline.ModelInfo
+	command  func(words ...string) string
+	redrive  string // how what is missing is asked for again
 }
 
 // outcomeOf reads the result of a job that has ended.
-func outcomeOf(ctx context.Context, s *wiring.System, job pipeline.Job) (outcome, error) {
-	o := outcome{Job: job.ID, Status: job.Status, Reason: job.Reason.Cause}
+func (a *app) outcomeOf(ctx context.Context, s *wiring.System, job pipeline.Job) (outcome, error) {
+	o := outcome{Job: job.ID, Status: job.Status, Reason: job.Reason.Cause, command: a.command}
 	o.model, _ = modelOf(ctx, s, job.ID) // older jobs have none: then no price is named
 	if job.Result == "" {
 		o.Result = pipeline.Result{Job: job, Status: job.Status, Reason: job.Reason}
@@ -51,11 +57,26 @@ func outcomeOf(ctx context.Context, s *wiring.System, job pipeline.Job) (outcome
 	}
 	o.Result, o.Counts, o.Spend, o.Total = result, result.Counts, result.Spend, len(result.Findings)
 	o.Findings = result.Findings[:min(gravest, len(result.Findings))]
-	o.Asked = o.Counts.Asked
+	o.Asked, o.Unread = o.Counts.Asked, result.Manifest.Unread
 	if budget, err := s.Backend.Store.Budget(ctx, job.ID); err == nil { // a job that never began has none
 		o.AtMost = budget.Spent
+		o.redrive = o.redriveLine(ctx, s, budget.Ceiling)
 	}
 	return o, nil
+}
+
+// redriveLine is how what is missing is asked for again, and what the ceiling would be then: a person who set a low one
+// must not learn of the next from the bill.
+func (o outcome) redriveLine(ctx context.Context, s *wiring.System, ceiling pipeline.Money) string {
+	line := "Ask for it again with:   " + o.command("redrive", string(o.Job))
+	if o.Status != pipeline.JobPartial && o.Status != pipeline.JobFailed {
+		return line
+	}
+	offer, err := s.Triage.Preview(ctx, o.Job)
+	if err != nil || offer.Cost == 0 {
+		return line // the command itself says why
+	}
+	return fmt.Sprintf("%s (its ceiling rises from %s to %s; --max-cost USD sets a lower one)", line, ceiling, ceiling+offer.Cost)
 }
 
 func resultOf(ctx context.Context, s *wiring.System, job pipeline.Job) (pipeline.Result, error) {
@@ -107,13 +128,18 @@ func (o *outcome) readLedger(ctx context.Context, s *wiring.System, path string)
 // lines are the end of a run, for a person.
 func (o outcome) lines() []string {
 	lines := []string{"", o.headline()}
-	if o.Status != pipeline.JobCompleted && o.Reason != "" {
+	lacks := notJudged(o.Unread)
+	if lacks != "" {
+		lines = append(lines, lacks+".")
+	}
+	whole := answeredAll(o.Status, o.Counts)
+	if o.Status != pipeline.JobCompleted && o.Reason != "" && !whole {
 		lines = append(lines, "Reason: "+o.Reason)
 	}
-	if o.Status == pipeline.JobPartial {
+	if o.Status == pipeline.JobPartial && !whole {
 		lines = append(lines,
-			fmt.Sprintf("What is missing and why: holdfast why %s", o.Job),
-			fmt.Sprintf("Ask for it again with:   holdfast redrive %s", o.Job))
+			"What is missing and why: "+o.command("why", string(o.Job)),
+			cmp.Or(o.redrive, "Ask for it again with:   "+o.command("redrive", string(o.Job))))
 	}
 	if o.Counts.Cells > 0 {
 		lines = append(lines, o.spending())
@@ -136,6 +162,25 @@ func (o outcome) lines() []string {
 		lines = append(lines, "  "+file)
 	}
 	return lines
+}
+
+// notJudged is the verdict on a document that was not read in full; "" if it was.
+func notJudged(parts []pipeline.Unread) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	var reasons []string
+	for _, part := range parts {
+		if !slices.Contains(reasons, part.Why) {
+			reasons = append(reasons, part.Why)
+		}
+	}
+	return fmt.Sprintf("Not judged in full: %s (%s)", pipeline.NotRead(parts), strings.Join(reasons, "; "))
+}
+
+// answeredAll says that a job is partial for nothing but what was not read of its document.
+func answeredAll(status pipeline.JobStatus, c pipeline.Counts) bool {
+	return status == pipeline.JobPartial && c.Failed+c.NotAsked == 0
 }
 
 // headline is the one line that says whether anything was lost.

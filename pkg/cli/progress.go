@@ -44,7 +44,7 @@ func progressOf(ctx context.Context, s *wiring.System, job pipeline.Job, definit
 	if err != nil {
 		return p, fmt.Errorf("read the tasks of job %s: %w", job.ID, err)
 	}
-	p.Setbacks = pipeline.Setbacks(rows)
+	p.Setbacks = append(pipeline.Unserved(job, rows, pipeline.NewRealClock().Now()), pipeline.Setbacks(rows)...)
 	for _, row := range rows {
 		if row.Unclaimable(s.Policy()) {
 			p.Unclaimable = append(p.Unclaimable, row.ID)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 
 type reportCmd struct {
 	jobArg
-	Out     string `help:"Folder for report.html, report.md, findings.json and answers.jsonl." default:"holdfast-out" placeholder:"DIR"`
+	Out     string `help:"Folder for report.html, report.md, findings.json and answers.jsonl. Without it: holdfast-out/JOB." placeholder:"DIR"`
 	JSON    bool   `name:"json" help:"Print findings.json to standard output instead."`
 	Answers bool   `help:"Print answers.jsonl to standard output instead: one line for each answer that is no finding."`
 }
@@ -26,14 +27,14 @@ type reportCmd struct {
 func (c *reportCmd) Run(a *app) error {
 	return c.with(a, func(s *wiring.System, job pipeline.Job) error {
 		if !job.Status.Ended() {
-			return codeError{exitFailed, fmt.Sprintf("job %s is %s; its report is made when it has ended: holdfast watch %s", job.ID, job.Status, job.ID)}
+			return codeError{exitFailed, fmt.Sprintf("job %s is %s; its report is made when it has ended: %s", job.ID, job.Status, a.command("watch", string(job.ID)))}
 		}
-		o, err := outcomeOf(a.ctx, s, job)
+		o, err := a.outcomeOf(a.ctx, s, job)
 		if err != nil {
 			return err
 		}
 		if c.JSON || c.Answers {
-			data, err := reportData(a.ctx, s, o.Result)
+			data, err := a.reportData(a.ctx, s, o.Result)
 			if err != nil {
 				return err
 			}
@@ -42,7 +43,7 @@ func (c *reportCmd) Run(a *app) error {
 			}
 			return report.JSON(a.out, data)
 		}
-		files, err := writeReport(a.ctx, s, o.Result, c.Out)
+		files, err := a.writeReport(a.ctx, s, o.Result, reportOf(c.Out, job.ID))
 		for _, file := range files {
 			fmt.Fprintln(a.out, file)
 		}
@@ -50,9 +51,21 @@ func (c *reportCmd) Run(a *app) error {
 	})
 }
 
+// reports is where the reports are for which no folder was named, each in the folder of its job: none takes the place
+// of another document's.
+const reports = "holdfast-out"
+
+// reportsIn is the folder that a person named, or the one of all reports.
+func reportsIn(out string) string { return cmp.Or(out, reports) }
+
+// reportOf is the folder of one report.
+func reportOf(out string, job pipeline.JobID) string {
+	return cmp.Or(out, filepath.Join(reports, string(job)))
+}
+
 // writeReport writes the files into dir, each whole or not at all, and returns their names.
-func writeReport(ctx context.Context, s *wiring.System, r pipeline.Result, dir string) ([]string, error) {
-	data, err := reportData(ctx, s, r)
+func (a *app) writeReport(ctx context.Context, s *wiring.System, r pipeline.Result, dir string) ([]string, error) {
+	data, err := a.reportData(ctx, s, r)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +119,8 @@ func replaceFile(path string, write func(io.Writer) error) error {
 }
 
 // reportData reads what a report shows beside the result.
-func reportData(ctx context.Context, s *wiring.System, r pipeline.Result) (report.Data, error) {
-	data := report.Data{Result: r, Generated: r.At}
+func (a *app) reportData(ctx context.Context, s *wiring.System, r pipeline.Result) (report.Data, error) {
+	data := report.Data{Result: r, Generated: r.At, Redrive: a.command("redrive", string(r.Job.ID))}
 	if data.Generated == 0 {
 		data.Generated = r.Job.EndedAt
 	}
@@ -137,7 +150,7 @@ func reportData(ctx context.Context, s *wiring.System, r pipeline.Result) (repor
 		}
 		data.Journals = append(data.Journals, history.Journals...)
 	}
-	data.Answers = answers{s, r, data.Definition, data.Text, byID}.all(ctx)
+	data.Answers = answers{s: s, result: r, definition: data.Definition, text: data.Text, rows: byID}.all(ctx)
 	data.Before, err = before(ctx, s, r, byID)
 	return data, err
 }

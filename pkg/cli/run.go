@@ -21,7 +21,7 @@ type runCmd struct {
 	modelFlags
 	Concurrency int    `help:"Calls, or commands, in flight at once, over all workers; 0 = 64, and for commands one for each processor." default:"0"`
 	Workers     int    `help:"Worker processes. A dead one is replaced, and its claims are expired at once." default:"1"`
-	Out         string `help:"Folder for report.html, report.md, findings.json and answers.jsonl." default:"holdfast-out" placeholder:"DIR"`
+	Out         string `help:"Folder for report.html, report.md, findings.json and answers.jsonl. Without it: holdfast-out/JOB." placeholder:"DIR"`
 	JSON        bool   `name:"json" help:"Print one JSON object at the end, and progress on standard error."`
 	Yes         bool   `help:"Start without asking, however much the worst case is."`
 	Kill        int    `help:"Kill so many workers with SIGKILL on the way, to see what that costs." default:"0"`
@@ -44,7 +44,7 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := writable(c.Out); err != nil {
+	if err := writable(reportsIn(c.Out)); err != nil {
 		return err
 	}
 	s, closeStore, err := a.system()
@@ -85,13 +85,13 @@ func (r *run) work(by string) error {
 		return nil
 	}
 	if r.job.Status == pipeline.JobPaused {
-		return codeError{exitFailed, fmt.Sprintf("job %s is paused; let it go on with: holdfast resume %s, then run the same again", r.job.ID, r.job.ID)}
+		return codeError{exitFailed, fmt.Sprintf("job %s is paused; let it go on with: %s, then run the same again", r.job.ID, r.a.command("resume", string(r.job.ID)))}
 	}
 	r.screen.say("%s", r.opening(by))
 	if err := r.startWorkers(); err != nil {
 		return err
 	}
-	defer r.boss.stop(30 * time.Second)
+	defer r.boss.stop(r.a.policy.LongestTry() + 10*time.Second) // its workers' grace, and the time to end their claims
 	if err := r.planned(); err != nil {
 		return err
 	}
@@ -220,17 +220,17 @@ func (r *run) finish(err error) error {
 	r.screen.clear()
 	ctx := context.WithoutCancel(r.a.ctx)
 	if errors.Is(err, errDeclined) {
-		r.screen.say("Not started; nothing is spent. Start it with: holdfast resume %s, or run the same with --yes, or with a lower --max-cost and --fresh", r.job.ID)
+		r.screen.say("Not started; nothing is spent. Start it with: %s, or run the same with --yes, or with a lower --max-cost and --fresh", r.a.command("resume", string(r.job.ID)))
 		return codeError{code: exitInterrupted}
 	}
 	if errors.Is(err, errInterrupted) {
-		r.screen.say("\nStopped: claims are released, every answer is kept. Go on with the same command; see it with: holdfast status %s", r.job.ID)
+		r.screen.say("\nStopped: claims are released, every answer is kept. Go on with the same command; see it with: %s", r.a.command("status", string(r.job.ID)))
 		return codeError{code: exitInterrupted}
 	}
 	if err != nil {
 		return err
 	}
-	o, err := outcomeOf(ctx, r.s, r.job)
+	o, err := r.a.outcomeOf(ctx, r.s, r.job)
 	if err != nil {
 		return err
 	}
@@ -241,12 +241,15 @@ func (r *run) finish(err error) error {
 	if err := o.readLedger(ctx, r.s, r.ledger); err != nil {
 		return err
 	}
-	if o.Files, err = writeReport(ctx, r.s, o.Result, r.cmd.Out); err != nil {
-		return fmt.Errorf("%w; job %s is %s, and its report can be written again: holdfast report %s", err, r.job.ID, r.job.Status, r.job.ID)
+	if o.Files, err = r.a.writeReport(ctx, r.s, o.Result, reportOf(r.cmd.Out, r.job.ID)); err != nil {
+		return fmt.Errorf("%w; job %s is %s, and its report can be written again: %s", err, r.job.ID, r.job.Status, r.a.command("report", string(r.job.ID)))
 	}
 	if r.cmd.JSON {
 		return o.json(r.a.out)
 	}
 	r.screen.lines(o.lines()...)
+	if asked, err := parseMoney(r.cmd.MaxCost); err == nil && asked > 0 && asked != r.job.MaxCost && o.Stood && r.job.Status == pipeline.JobPartial {
+		r.screen.say("--max-cost %s changes nothing: the job has ended. Redrive it within that: %s", r.cmd.MaxCost, r.a.command("redrive", string(r.job.ID), "--max-cost", r.cmd.MaxCost))
+	}
 	return codeError{code: exitCode(r.job.Status)}.orNil()
 }

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"database/sql"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -116,6 +118,26 @@ func stopped(d *desk, cmd *exec.Cmd) {
 	}
 }
 
+// unlocked lets a process that was stopped while it wrote go on a little: SQLite lets nobody else write until that is
+// done, and this is no test of SQLite.
+func unlocked(d *desk, cmd *exec.Cmd) {
+	d.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(d.store, "holdfast.db")+"?_pragma=busy_timeout(500)&_txlock=immediate")
+	d.must(err)
+	defer db.Close()
+	for range 100 {
+		tx, err := db.BeginTx(d.Context(), nil)
+		if err == nil {
+			d.must(tx.Rollback())
+			return
+		}
+		d.must(cmd.Process.Signal(syscall.SIGCONT))
+		d.must(cmd.Process.Signal(syscall.SIGSTOP))
+		stopped(d, cmd)
+	}
+	d.Fatal("the stopped worker never left the store")
+}
+
 func TestCaseD03FrozenWorkerComesBackTooLate(t *testing.T) {
 	d := newDesk(t, swiftPolicy)
 	_, out, _ := d.holdfast("submit", d.doc("contract.txt", contract(0, 9000)), "--profile", "compact", "--start")
@@ -123,6 +145,7 @@ func TestCaseD03FrozenWorkerComesBackTooLate(t *testing.T) {
 	d.token("line-20-answered", stop)
 	zombie := d.starts("worker", "--idle", "--pace", "100ms", "--concurrency", "4", "--ledger", d.ledger)
 	stopped(d, zombie.Cmd) // with calls in flight, and one answer that it has not stored
+	unlocked(d, zombie.Cmd)
 	s := d.system()
 	held := map[pipeline.TaskID]int64{}
 	for _, row := range d.rows(s, job) {

@@ -23,6 +23,7 @@ type standing struct {
 	Tasks       map[pipeline.TaskStatus]int `json:"chunks_by_status"`
 	Counts      pipeline.Counts             `json:"counts"` // of the cells that have ended, each way apart
 	Open        int                         `json:"open"`   // cells that have not ended
+	Unread      []pipeline.Unread           `json:"unread,omitempty"`
 	Deferrals   int                         `json:"deferrals"`
 	Unclaimable []pipeline.TaskID           `json:"unclaimable,omitempty"`
 	Setbacks    []pipeline.Setback          `json:"setbacks,omitempty"` // why chunks that have not ended last failed, or were deferred
@@ -30,6 +31,7 @@ type standing struct {
 	items       bool                        // a handler's work, not questions to a model
 	free        bool                        // no price of it is known
 	at          pipeline.Instant            // when this was read
+	command     func(words ...string) string
 }
 
 // budget is a job's money, in billionths of a dollar.
@@ -42,7 +44,7 @@ type budget struct {
 // Run shows where a job stands.
 func (c *statusCmd) Run(a *app) error {
 	return c.with(a, func(s *wiring.System, job pipeline.Job) error {
-		st, err := standingOf(a.ctx, s, job)
+		st, err := a.standingOf(s, job)
 		if err != nil {
 			return err
 		}
@@ -56,10 +58,15 @@ func (c *statusCmd) Run(a *app) error {
 	})
 }
 
-func standingOf(ctx context.Context, s *wiring.System, job pipeline.Job) (standing, error) {
-	st := standing{Job: job}
+func (a *app) standingOf(s *wiring.System, job pipeline.Job) (standing, error) {
+	ctx, st := a.ctx, standing{Job: job, command: a.command}
 	model, _ := modelOf(ctx, s, job.ID) // of old jobs none is known: then their parts are chunks
 	st.items = model.Handler
+	manifest, err := pipeline.ReadManifest(ctx, s.Backend.Store, job.ID)
+	if err != nil && !errors.Is(err, pipeline.ErrNotFound) {
+		return st, err
+	}
+	st.Unread = manifest.Unread
 	definition, err := definitionOf(ctx, s, job)
 	if err != nil {
 		return st, err
@@ -126,15 +133,18 @@ func (st standing) lines(policy pipeline.Policy) []string {
 	if st.items {
 		lines[0] = fmt.Sprintf("items %s, handler %s", job.Name, job.Model)
 	}
-	if !job.Reason.None() {
+	if !job.Reason.None() && !answeredAll(job.Status, st.Counts) {
 		lines = append(lines, "reason: "+job.Reason.String())
 	}
+	if lacks := notJudged(st.Unread); lacks != "" {
+		lines = append(lines, lacks)
+	}
 	if !job.Status.Ended() && st.Chunks == 0 {
-		return append(lines, "not split yet; a worker does that: holdfast worker")
+		return append(lines, "not split yet; a worker does that: "+st.command("worker"))
 	}
 	if st.Plan != nil {
 		lines = append(lines, submit.Lines(*st.Plan)...)
-		return append(lines, fmt.Sprintf("start it with: holdfast resume %s", job.ID))
+		return append(lines, "start it with: "+st.command("resume", string(job.ID)))
 	}
 	lines = append(lines, st.cells(), st.chunks())
 	for _, task := range st.Unclaimable {

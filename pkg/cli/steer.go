@@ -15,7 +15,7 @@ func (c *pauseCmd) Run(a *app) error {
 		if _, err := s.Submitter.Pause(a.ctx, job.ID); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "job %s is paused: calls in flight finish, no new one starts. Go on with: holdfast resume %s\n", job.ID, job.ID)
+		fmt.Fprintf(a.out, "job %s is paused: calls in flight finish, no new one starts. Go on with: %s\n", job.ID, a.command("resume", string(job.ID)))
 		return nil
 	})
 }
@@ -34,7 +34,7 @@ func (c *resumeCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "job %s is running. Follow it with: holdfast watch %s\n", job.ID, job.ID)
+		fmt.Fprintf(a.out, "job %s is running. Follow it with: %s\n", job.ID, a.command("watch", string(job.ID)))
 		return nil
 	})
 }

@@ -96,7 +96,11 @@ func TestPauseAndResume(t *testing.T) {
 	d.says(d.does(exitCompleted, "status", string(job.ID)), "paused")
 	d.says(d.does(exitFailed, d.runArgs(doc)...), "is paused", "holdfast resume")
 	d.does(exitCompleted, "resume", string(job.ID))
-	d.says(run.ends(exitCompleted), "56 of 56 cells answered", "0 stored answers asked again")
+	text := run.ends(exitCompleted)
+	d.says(text, "56 of 56 cells answered")
+	if strings.Contains(text, "asked again") {
+		t.Errorf("a pause made calls that were asked again:\n%s", text)
+	}
 }
 
 func TestSubmitAndWorker(t *testing.T) {

@@ -21,6 +21,9 @@ import (
 // barren bounds how many workers may die one after the other without having claimed anything.
 const barren = 10
 
+// sayAfter is how long workers may drain before a person is told what is waited for.
+const sayAfter = 2 * time.Second
+
 // supervisor keeps worker processes alive: a dead one is replaced, and its claims are expired at once.
 type supervisor struct {
 	a      *app
@@ -218,13 +221,20 @@ func (s *supervisor) stop(grace time.Duration) {
 		s.group.Wait()
 		close(finished)
 	}()
-	timer := time.NewTimer(grace)
+	timer, patience := time.NewTimer(grace), time.NewTimer(sayAfter)
 	defer timer.Stop()
-	select {
-	case <-finished:
-		return
-	case <-s.a.ctx.Done():
-	case <-timer.C:
+	defer patience.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-finished:
+			return
+		case <-patience.C:
+			fmt.Fprintf(s.a.err, "What is in flight finishes first, within %v; Ctrl-C again drops it.\n", grace)
+			continue
+		case <-s.a.ctx.Done():
+		case <-timer.C:
+		}
+		waiting = false
 	}
 	s.mu.Lock()
 	for _, p := range s.running {

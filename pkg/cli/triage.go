@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (c *whyCmd) story(a *app, s *wiring.System, job pipeline.Job) (story, error
 	}
 	told, err := s.Triage.Why(a.ctx, job.ID, task)
 	if errors.Is(err, pipeline.ErrNotFound) {
-		return nil, usage("job %s has no %s; it is %s. See what it has with: holdfast status %s", job.ID, task, job.Status, job.ID)
+		return nil, usage("job %s has no %s; it is %s. See what it has with: %s", job.ID, task, job.Status, a.command("status", string(job.ID)))
 	}
 	return told, err
 }
@@ -73,6 +74,7 @@ func (c *whyCmd) story(a *app, s *wiring.System, job pipeline.Job) (story, error
 type redriveCmd struct {
 	jobArg
 	Tasks []string `arg:"" optional:"" name:"chunk" help:"Chunks; without any, all that are abandoned or have failed cells."`
+	Most  string   `name:"max-cost" help:"The job's ceiling afterwards, in dollars, at most: what it does not cover is not asked." placeholder:"USD"`
 	Dry   bool     `name:"dry-run" help:"Only show what it would give back, and what that may cost."`
 }
 
@@ -87,9 +89,21 @@ func (c *redriveCmd) Run(a *app) error {
 			}
 			tasks = append(tasks, task)
 		}
+		most, err := parseMoney(c.Most)
+		if err != nil {
+			return usage("--max-cost: %v", err)
+		}
+		if c.Dry && most > 0 {
+			return usage("--dry-run shows the most that a redrive may cost; --max-cost is for the redrive itself")
+		}
 		do := s.Triage.Redrive
-		if c.Dry {
+		switch {
+		case c.Dry:
 			do = s.Triage.Preview
+		case most > 0:
+			do = func(ctx context.Context, id pipeline.JobID, tasks ...pipeline.TaskID) (triage.Redriven, error) {
+				return s.Triage.RedriveWithin(ctx, id, most, tasks...)
+			}
 		}
 		done, err := do(a.ctx, job.ID, tasks...)
 		c.print(a, done)
@@ -113,7 +127,7 @@ func (c *redriveCmd) print(a *app, r triage.Redriven) {
 			pipeline.CountOf(len(r.Tasks), "task", "tasks"), was, pipeline.CountOf(r.Tries, "try", "tries"), r.Cost)
 	}
 	if len(r.Tasks) > 0 && !c.Dry {
-		fmt.Fprintf(a.out, "A worker goes on with it: holdfast worker; or run the same document again.\n")
+		fmt.Fprintf(a.out, "A worker goes on with it: %s; or run the same document again.\n", a.command("worker"))
 	}
 }
 
@@ -141,7 +155,7 @@ func (c *lettersCmd) Run(a *app) error {
 		return nil
 	}
 	table := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(table, "QUEUE\tJOB\tTASK\tLETTERS\tSTALE\tMEANING\tEXPIRES")
+	fmt.Fprintln(table, "QUEUE\tJOB\tTASK\tITEM\tLETTERS\tSTALE\tMEANING\tEXPIRES")
 	sum, stale := 0, 0
 	for _, l := range letters {
 		sum += l.Letters
@@ -150,7 +164,7 @@ func (c *lettersCmd) Run(a *app) error {
 			stale++
 			mark = "stale"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.Queue, l.Job, orDash(string(l.Task)), l.Letters, mark, l.Meaning, l.Expires.Time().Format("2006-01-02 15:04"))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.Queue, l.Job, orDash(string(l.Task)), orDash(pipeline.Cut(oneLine(l.Item), itemWidth)), l.Letters, mark, l.Meaning, l.Expires.Time().Format("2006-01-02 15:04"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -158,10 +172,13 @@ func (c *lettersCmd) Run(a *app) error {
 	fmt.Fprintf(a.out, "%s in %s; %s stale: the task goes on or has ended otherwise since.\n",
 		pipeline.CountOf(sum, "dead letter", "dead letters"), pipeline.CountOf(len(letters), "line", "lines"), pipeline.Count(stale))
 	if stale < len(letters) {
-		fmt.Fprintln(a.out, "Every attempt and its reason: holdfast why JOB CHUNK; give attempts back with: holdfast redrive JOB")
+		fmt.Fprintf(a.out, "Every attempt and its reason: %s; give attempts back with: %s\n", a.command("why", "JOB", "CHUNK"), a.command("redrive", "JOB"))
 	}
 	return nil
 }
+
+// itemWidth is how much of an item a list shows.
+const itemWidth = 60
 
 func orDash(text string) string {
 	if text == "" {

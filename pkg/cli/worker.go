@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,13 +9,11 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"sync"
 	"syscall"
 	"time"
 
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/wiring"
-	"holdfast/pkg/work"
 )
 
 // sweepEvery is how often a worker of the embedded backend reaps for itself.
@@ -30,7 +26,7 @@ type workerCmd struct {
 	modelFlags
 	Concurrency int           `help:"Calls in flight at once." default:"32"`
 	Claims      int           `help:"Chunks claimed at once; 0 = enough to keep the calls busy." default:"0"`
-	Grace       time.Duration `help:"How long calls in flight may finish after Ctrl-C or SIGTERM." default:"20s"`
+	Grace       time.Duration `help:"How long calls in flight may finish after Ctrl-C or SIGTERM; 0 = as long as the longest may take. A second one drops them." default:"0s"`
 	Supervised  bool          `hidden:"" help:"Print events as JSON lines, and drain when standard input ends."`
 	Idle        bool          `help:"Stop when no job is open any more."`
 	AllowExec   bool          `name:"allow-exec" help:"Run the commands of jobs that were submitted with --exec. Whoever may submit to this store chooses them."`
@@ -71,6 +67,11 @@ func (c *workerCmd) Run(a *app) error {
 	}
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	events := newEventWriter(a.out, c.Supervised)
+	defer func() {
+		if n := events.close(a.clock); n > 0 {
+			log.Warn("the supervisor did not read: events for its display were dropped", "events", n)
+		}
+	}()
 	s := wiring.New(b, wiring.Config{
 		Tenant: a.Tenant, Worker: name, Policy: a.policy, Clock: a.clock, Log: log.With("worker", name), Model: model,
 		InFlight: c.Concurrency, Claims: c.Claims, Poll: time.Second, Grace: c.Grace, Kill: suicide, Observe: events.write, Cache: readerCache(),
@@ -137,29 +138,4 @@ func newWorkerName() string {
 func drainAtEOF(in io.Reader, drain func()) {
 	_, _ = io.Copy(io.Discard, in)
 	drain()
-}
-
-// eventWriter prints events as JSON lines for a supervisor, without ever making the work wait for the pipe.
-type eventWriter struct {
-	mu   sync.Mutex
-	out  *bufio.Writer
-	quit bool
-}
-
-func newEventWriter(out io.Writer, supervised bool) *eventWriter {
-	return &eventWriter{out: bufio.NewWriter(out), quit: !supervised}
-}
-
-func (w *eventWriter) write(e work.Event) {
-	if w.quit {
-		return
-	}
-	line, err := json.Marshal(e)
-	if err != nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, _ = w.out.Write(append(line, '\n')) // progress only: a supervisor that has gone loses nothing
-	_ = w.out.Flush()
 }

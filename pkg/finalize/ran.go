@@ -41,7 +41,9 @@ func (s *stored) markRan(ctx context.Context, d pipeline.Definition, state State
 // ranOf is the tries of a task by call. Those that are known by number only are the call's if there is only one.
 func ranOf(d pipeline.Definition, row pipeline.Task, h pipeline.History) map[string]ran {
 	all := map[string]ran{}
+	named := map[int64]int{} // by generation
 	for _, j := range h.Journals {
+		named[j.Generation] += len(j.Tries)
 		for _, t := range j.Tries {
 			r := all[t.Call]
 			all[t.Call] = ran{r.tries + 1, r.cost + t.Cost}
@@ -53,7 +55,7 @@ func ranOf(d pipeline.Definition, row pipeline.Task, h pipeline.History) map[str
 	only := d.Stages[0].Calls[0].ID
 	for _, record := range row.Counting(h.Records) {
 		r := all[only]
-		all[only] = ran{r.tries + record.Unnamed, r.cost}
+		all[only] = ran{r.tries + record.UnnamedBeside(named[record.Generation]), r.cost}
 	}
 	return all
 }

@@ -22,37 +22,58 @@ type QueueConfig struct {
 }
 
 // Queue is a [pipeline.Queue] with the behaviour of a standard SQS queue: deliveries are invisible for a while, a
-// message may be delivered more than once, and a receipt counts only until the next one.
+// message may be delivered more than once, and a receipt counts only until the next one. Its order is that of the
+// embedded backend.
 type Queue struct {
 	cfg QueueConfig
 
 	mu       sync.Mutex
-	messages []*message // oldest first
+	messages []*message // in the order in which they were sent
+	turns    map[pipeline.JobID]int
+	served   int // the newest turn
 	dead     []pipeline.DeadLetter
 	receipts int
 	changed  chan struct{} // closed and replaced when something may have become visible
 }
 
 type message struct {
+	job        pipeline.JobID // empty for what is no message
 	body       []byte
 	sentAt     pipeline.Instant
 	visibleAt  pipeline.Instant
 	receivedAt pipeline.Instant
 	receives   int
 	receipt    string // of the latest delivery
+	putOff     bool   // delayed since
 }
 
 // maxDelay bounds the invisibility of a delivery, from its receipt.
 const maxDelay = 12 * time.Hour
 
-var _ pipeline.Queue = (*Queue)(nil)
+var _ pipeline.Choosy = (*Queue)(nil)
+
+// chosen is a queue without the messages of jobs that are not mine.
+type chosen struct {
+	*Queue
+	mine func(context.Context, pipeline.JobID) bool
+}
+
+// For is the queue without the messages of jobs that are not mine.
+func (q *Queue) For(mine func(context.Context, pipeline.JobID) bool) pipeline.Queue {
+	return &chosen{q, mine}
+}
+
+// Receive waits for deliveries of one's own jobs.
+func (c *chosen) Receive(ctx context.Context, limit int, wait time.Duration) ([]pipeline.Delivery, error) {
+	return c.receiveOf(ctx, limit, wait, c.mine)
+}
 
 // NewQueue is an empty queue. Without a clock of its own it has this machine's.
 func NewQueue(cfg QueueConfig) *Queue {
 	if cfg.Now == nil {
 		cfg.Now = pipeline.NewRealClock().Now
 	}
-	return &Queue{cfg: cfg, changed: make(chan struct{})}
+	return &Queue{cfg: cfg, turns: map[pipeline.JobID]int{}, changed: make(chan struct{})}
 }
 
 func (q *Queue) enter(ctx context.Context) error {
@@ -96,7 +117,8 @@ func (q *Queue) Send(ctx context.Context, messages []pipeline.Message) ([]pipeli
 
 func (q *Queue) send(body []byte) {
 	now := q.cfg.Now()
-	q.messages = append(q.messages, &message{body: body, sentAt: now, visibleAt: now})
+	m, _ := pipeline.DecodeMessage(body) // what is no message has no job, like all others that are none
+	q.messages = append(q.messages, &message{job: m.Job, body: body, sentAt: now, visibleAt: now})
 }
 
 // SendRaw sends a body that need not be a message. For tests.
@@ -107,19 +129,27 @@ func (q *Queue) SendRaw(body []byte) {
 	q.wake()
 }
 
-// Receive waits for deliveries: in real time, whatever clock the queue has.
+// Receive waits for deliveries: in real time, whatever clock the queue has. Their order is in share.go.
 func (q *Queue) Receive(ctx context.Context, limit int, wait time.Duration) ([]pipeline.Delivery, error) {
+	return q.receiveOf(ctx, limit, wait, func(context.Context, pipeline.JobID) bool { return true })
+}
+
+func (q *Queue) receiveOf(ctx context.Context, limit int, wait time.Duration, mine func(context.Context, pipeline.JobID) bool) ([]pipeline.Delivery, error) {
 	if limit < 1 || limit > pipeline.MaxBatch {
 		return nil, fmt.Errorf("receive %d messages: a batch has 1 to %d", limit, pipeline.MaxBatch)
 	}
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for {
+		chosen, err := q.chosen(ctx, mine)
+		if err != nil {
+			return nil, err
+		}
 		if err := q.enter(ctx); err != nil {
 			return nil, err
 		}
-		deliveries := q.deliver(limit)
-		again, changed := q.nextVisible(wait), q.changed
+		deliveries := q.deliver(limit, chosen)
+		again, changed := q.nextVisible(wait, chosen), q.changed
 		q.mu.Unlock()
 		if len(deliveries) > 0 || wait <= 0 {
 			return deliveries, nil
@@ -136,27 +166,21 @@ func (q *Queue) Receive(ctx context.Context, limit int, wait time.Duration) ([]p
 	}
 }
 
-// deliver hands out what is visible, oldest first, and buries what was received too often.
-func (q *Queue) deliver(limit int) []pipeline.Delivery {
-	now := q.cfg.Now()
-	var deliveries []pipeline.Delivery
-	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool {
-		if m.visibleAt > now || len(deliveries) == limit {
-			return false
-		}
-		if q.cfg.MaxReceives > 0 && m.receives >= q.cfg.MaxReceives {
-			q.buryNative(m, now)
-			return true
-		}
-		q.receipts++
-		m.receipt = strconv.Itoa(q.receipts)
-		m.receives++
-		m.receivedAt = now
-		m.visibleAt = now.Add(q.cfg.Visibility)
-		deliveries = append(deliveries, pipeline.Delivery{Body: bytes.Clone(m.body), Receipt: m.receipt, Receives: m.receives, SentAt: m.sentAt})
-		return false
-	})
-	return deliveries
+// chosen are the jobs whose messages may be received. It is asked without the lock: to know whose a job is may take a
+// read. What is sent meanwhile is looked at in the next round.
+func (q *Queue) chosen(ctx context.Context, mine func(context.Context, pipeline.JobID) bool) (map[pipeline.JobID]bool, error) {
+	if err := q.enter(ctx); err != nil {
+		return nil, err
+	}
+	jobs := map[pipeline.JobID]bool{}
+	for _, m := range q.messages {
+		jobs[m.job] = true
+	}
+	q.mu.Unlock()
+	for job := range jobs {
+		jobs[job] = job == "" || mine(ctx, job)
+	}
+	return jobs, nil
 }
 
 func (q *Queue) buryNative(m *message, now pipeline.Instant) {
@@ -168,9 +192,12 @@ func (q *Queue) buryNative(m *message, now pipeline.Instant) {
 }
 
 // nextVisible is how long until a message that waits may be delivered, at most wait.
-func (q *Queue) nextVisible(wait time.Duration) time.Duration {
+func (q *Queue) nextVisible(wait time.Duration, chosen map[pipeline.JobID]bool) time.Duration {
 	now := q.cfg.Now()
 	for _, m := range q.messages {
+		if mine, known := chosen[m.job]; known && !mine {
+			continue
+		}
 		wait = min(wait, max(time.Millisecond, m.visibleAt.Sub(now)))
 	}
 	return wait
@@ -216,6 +243,7 @@ func (q *Queue) Delay(ctx context.Context, d pipeline.Delivery, after time.Durat
 	}
 	m := q.messages[at]
 	m.visibleAt = min(now.Add(max(0, after)), m.receivedAt.Add(maxDelay))
+	m.putOff = true
 	q.wake()
 	return nil
 }

@@ -30,12 +30,15 @@ func TestStore(t *testing.T) {
 	pipelinetest.TestStore(t, func(t *testing.T) pipelinetest.Harness { return harness(t) })
 }
 
+func openQueue(_ *testing.T, cfg pipelinetest.QueueConfig) pipelinetest.QueueHarness {
+	queue := memory.NewQueue(memory.QueueConfig{Visibility: cfg.Visibility, MaxReceives: cfg.MaxReceives, Now: cfg.Now})
+	return pipelinetest.QueueHarness{
+		Queue: queue,
+		Raw:   func(_ testing.TB, body []byte) { queue.SendRaw(body) },
+	}
+}
+
 func TestQueue(t *testing.T) {
-	pipelinetest.TestQueue(t, func(_ *testing.T, cfg pipelinetest.QueueConfig) pipelinetest.QueueHarness {
-		queue := memory.NewQueue(memory.QueueConfig{Visibility: cfg.Visibility, MaxReceives: cfg.MaxReceives, Now: cfg.Now})
-		return pipelinetest.QueueHarness{
-			Queue: queue,
-			Raw:   func(_ testing.TB, body []byte) { queue.SendRaw(body) },
-		}
-	})
+	pipelinetest.TestQueue(t, openQueue)
+	pipelinetest.TestFairQueue(t, openQueue)
 }

@@ -72,6 +72,9 @@ func (d Definition) TryTime(p Policy) time.Duration {
 	return p.CallTimeout
 }
 
+// LongestTry is the longest that one try of any definition may take: see [Policy.CheckTryTimeout].
+func (p Policy) LongestTry() time.Duration { return max(p.CallTimeout, p.StallTimeout) }
+
 // CheckTryTimeout holds a definition's own time limit against the policy's.
 func (p Policy) CheckTryTimeout(d Definition) error {
 	p.CallTimeout = d.TryTime(p)

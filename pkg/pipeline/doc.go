@@ -64,6 +64,8 @@
 //	block        what one write takes for many: tries of a task's cap, units of the limiter's line
 //	purse        what one attempt has reserved for one stage
 //	ring         send the message that says "look at this row"
+//	share        what a job has of a queue's receivers: its deliveries in flight
+//	turn         of jobs with equal shares, whose was longest ago comes first
 //	abandoned    the task gave up, with every reason
 //	dead letter  a message in a dead-letter queue; bury sends it there
 //	reap         find what stalled and move it on

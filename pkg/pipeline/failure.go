@@ -166,6 +166,6 @@ var (
 	ErrFenced    = errors.New("a later claim exists")          // a write after the claim was refused
 	ErrCeiling   = errors.New("the cost ceiling was reached")
 	ErrOverspent = errors.New("a try cost more than was said before")
-	ErrTriesUsed = errors.New("all tries that were allowed are used up")
+	ErrTriesUsed = errors.New("all tries that the task may ever send are used up")
 	ErrNewer     = errors.New("written by a newer version of Holdfast")
 )

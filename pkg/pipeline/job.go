@@ -48,6 +48,7 @@ type Job struct {
 	Model       string    `json:"model"`              // name@version
 	Sample      int       `json:"sample"`             // part of every reply key; 0 shares replies with other jobs
 	MaxCost     Money     `json:"max_cost,omitempty"` // a ceiling below the worst case; 0 = the worst case
+	Tries       int       `json:"tries,omitempty"`    // of each cell at most, by the policy of who submitted it: see TriesPerCell
 	Deadline    Instant   `json:"deadline"`
 	CreatedAt   Instant   `json:"created_at"`
 	StartedAt   Instant   `json:"started_at,omitempty"`
@@ -61,6 +62,15 @@ type Job struct {
 
 // FormatVersion is the format of rows and items that this program writes.
 const FormatVersion = 1
+
+// TriesPerCell is how often one cell of the job may ever be tried: what was shown before it began, whatever the policy of
+// its workers says. p is for jobs that do not say it.
+func (j Job) TriesPerCell(p Policy) int {
+	if j.Tries > 0 {
+		return j.Tries
+	}
+	return p.TriesPerCell()
+}
 
 // Runs says whether a task of this kind may run while the job stands so.
 func (j Job) Runs(kind TaskKind) bool {

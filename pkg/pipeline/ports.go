@@ -323,6 +323,11 @@ type Queue interface {
 	Send(ctx context.Context, messages []Message) (failed []Message, err error)
 	// Receive waits until there is something or the wait is over, and returns at most limit deliveries, each
 	// invisible for the queue's visibility timeout.
+	//
+	// The order is the backend's, and nothing may depend on it but how long jobs wait for each other. Embedded and
+	// in memory the job with the fewest deliveries in flight comes first (those put off are not counted), among equal
+	// ones the one that was served longest ago, and of its messages the oldest; bodies that are no message are one job
+	// together. On SQS it is roughly the oldest, and fair queues share by tenant, not by job.
 	Receive(ctx context.Context, limit int, wait time.Duration) ([]Delivery, error)
 	// Delete removes deliveries; those not removed are returned. An old receipt removes nothing.
 	Delete(ctx context.Context, deliveries []Delivery) (failed []Delivery, err error)

@@ -6,6 +6,15 @@ import (
 	"fmt"
 )
 
+// Choosy is a queue that can leave the messages of some jobs to others. One that cannot delivers them, and they are
+// deferred.
+type Choosy interface {
+	Queue
+	// For is the queue as it is for somebody who works for some jobs only: Receive leaves the messages of the others as
+	// they are, for others, and counts no receive of them. What names no job is everybody's.
+	For(mine func(ctx context.Context, job JobID) bool) Queue
+}
+
 // Queues are the two queues of a deployment: splits and finalizes on one, chunks on the other, so that a long
 // document in front never keeps a short one from starting.
 type Queues struct {

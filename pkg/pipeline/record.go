@@ -69,6 +69,12 @@ func (r *Record) Add(tries ...Try) {
 	}
 }
 
+// UnnamedBeside is how many tries are still known by number only beside so many that the journal names: a worker that
+// lost its claim and lives may have written its last ones down after the record was made.
+func (r Record) UnnamedBeside(named int) int {
+	return max(0, min(r.Unnamed, r.Tries+r.Unnamed-named))
+}
+
 // Journal is one page of an attempt's tries.
 type Journal struct {
 	Task       TaskID `json:"task"`

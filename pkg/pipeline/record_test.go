@@ -103,3 +103,12 @@ func TestNewCancellation(t *testing.T) {
 		}
 	}
 }
+
+func TestTriesThatAWorkerWroteDownLateAreCountedOnce(t *testing.T) {
+	r := Record{Tries: 2, Unnamed: 3}
+	for named, want := range map[int]int{0: 3, 2: 3, 3: 2, 5: 0, 7: 0} {
+		if got := r.UnnamedBeside(named); got != want {
+			t.Errorf("%d named: got %d unnamed, want %d", named, got, want)
+		}
+	}
+}

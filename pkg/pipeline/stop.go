@@ -22,7 +22,7 @@ func StopFailure(stop error, job Job) Failure {
 	case errors.Is(stop, ErrStalled):
 		return Fail(TimedOut, "the attempt made no progress")
 	case errors.Is(stop, ErrTriesUsed):
-		return Fail(Exhausted, "all tries that the task may ever send are used up")
+		return Fail(Exhausted, "%v", stop)
 	case errors.Is(stop, ErrOverspent):
 		return Fail(Cancelled, "%v", stop)
 	case errors.Is(stop, ErrCeiling):

@@ -80,8 +80,9 @@ func TestWhole(t *testing.T) {
 
 func TestAnErrorNamesFileLineAndWhatToDo(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
-		{"unknown field", "        value: weight", "        valeu: weight", `d/p.yaml:34: a call: there is no field "valeu"; the fields are id, title, for_each, prompt, schema, max_tokens, category, analyst, vars, uses, value, findings and 2 more` + "\n" + `d/p.yaml:44: gate: call find.a has no value to compare with; set its ` + "`value:`" + ` to a number field of its schema`},
+		{"unknown field", "        value: weight", "        valeu: weight", `d/p.yaml:34: a call: there is no field "valeu" (did you mean value?); the fields are id, title, for_each, prompt, schema, max_tokens, category, analyst, vars, uses, value, findings and 2 more` + "\n" + `d/p.yaml:44: gate: call find.a has no value to compare with; set its ` + "`value:`" + ` to a number field of its schema`},
 		{"field set twice", "version: \"1\"", "version: \"1\"\nversion: \"2\"", `d/p.yaml:3: a definition: "version" is set twice; keep one`},
+		{"a misspelt field comes before what is missing because of it", "max_tokens: 50", "max_tokns: 50", `d/p.yaml:42: a call: there is no field "max_tokns" (did you mean max_tokens?); the fields are id, title, for_each, prompt, schema, max_tokens, category, analyst, vars, uses, value, findings and 2 more` + "\n" + `d/p.yaml:39: max_tokens: "" must be a number of at least 1: the longest answer that is paid for`},
 		{"unknown prompt", "prompt: find", "prompt: fnid", `d/p.yaml:30: stage find: call find.a: there is no prompt "fnid"; the prompts are find, sum`},
 		{"unknown schema", "schema: told", "schema: tald", `d/p.yaml:41: stage sum: call sum: there is no schema "tald"; the schemas are found, told`},
 		{"unknown list", "for_each: topics", "for_each: topic", "d/p.yaml:29: for_each: there is no list \"topic\"; the lists are topics\nd/p.yaml:43: uses: \"find.*\" is not a call of an earlier stage; those are (none)\nd/p.yaml:44: gate: \"find.a\" is not a call of an earlier stage; those are (none)"},

@@ -117,7 +117,7 @@ func (p *problems) mapping(v value, what string, fields ...string) bool {
 	for _, k := range keys {
 		name := k.node.Value
 		if fields != nil && !slices.Contains(fields, name) {
-			p.add(k.at(), "%s: there is no field %q; the fields are %s", what, name, names(fields))
+			p.unknown(k.at(), what, name, fields)
 		}
 		if seen[name] {
 			p.add(k.at(), "%s: %q is set twice; keep one", what, name)

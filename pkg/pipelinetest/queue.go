@@ -12,7 +12,11 @@ import (
 
 // TestQueue holds a queue to the promises of [pipeline.Queue], one subtest per promise. open makes an empty queue.
 func TestQueue(t *testing.T, open func(t *testing.T, cfg QueueConfig) QueueHarness) {
-	for _, promise := range queuePromises {
+	testQueue(t, queuePromises, open)
+}
+
+func testQueue(t *testing.T, promises []queuePromise, open func(t *testing.T, cfg QueueConfig) QueueHarness) {
+	for _, promise := range promises {
 		t.Run(promise.says, func(t *testing.T) {
 			clock := NewClock()
 			cfg := QueueConfig{Visibility: visibility, MaxReceives: 3, Now: clock.Now}

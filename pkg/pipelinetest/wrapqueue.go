@@ -12,7 +12,15 @@ type wrappedQueue struct {
 	around Around
 }
 
-var _ pipeline.Queue = (*wrappedQueue)(nil)
+var _ pipeline.Choosy = (*wrappedQueue)(nil)
+
+// For is the queue of the same faults that leaves out what is not mine, if the queue behind it can.
+func (w *wrappedQueue) For(mine func(context.Context, pipeline.JobID) bool) pipeline.Queue {
+	if inner, can := w.inner.(pipeline.Choosy); can {
+		return &wrappedQueue{inner.For(mine), w.around}
+	}
+	return w
+}
 
 func messagesOn(messages []pipeline.Message) string {
 	if len(messages) == 0 {

@@ -15,7 +15,8 @@ type Answer struct {
 	Chunk   int                `json:"chunk"`
 	Start   int                `json:"start"`
 	End     int                `json:"end"`
-	About   string             `json:"about"` // how the chunk's text begins
+	Line    int                `json:"line,omitempty"` // of the file, from 1, where each chunk is a line of it
+	About   string             `json:"about"`          // how the chunk's text begins
 	Call    string             `json:"call"`
 	State   pipeline.CellState `json:"state"`
 	Key     pipeline.ReplyKey  `json:"key,omitempty"`

@@ -24,6 +24,7 @@ type Data struct {
 	Before     *pipeline.Result         // what was reported before the last redrive, where it is still known
 	Answers    iter.Seq2[Answer, error] // of the calls that make no findings; nil if nobody reads them
 	Generated  pipeline.Instant
+	Redrive    string // the command that asks again for what is missing; "" = holdfast redrive JOB
 }
 
 // row is one line of a table about a category or an analyst.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -152,7 +153,7 @@ func (d Data) caution() string {
 		text += fmt.Sprintf(" Besides, %s.", d.notRead())
 	}
 	if (d.Result.Status == pipeline.JobPartial && len(d.Result.Missing) > 0) || (d.Result.Status == pipeline.JobFailed && d.Result.Counts.Cells > 0) {
-		text += fmt.Sprintf(" What is missing can be asked for again: holdfast redrive %s", d.Result.Job.ID)
+		text += fmt.Sprintf(" What is missing can be asked for again: %s", cmp.Or(d.Redrive, "holdfast redrive "+string(d.Result.Job.ID)))
 	}
 	return text
 }

@@ -3,9 +3,11 @@ package split
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/pipelinetest"
 )
 
 func TestI09AReaderThatGaveUpAfterItsTimeUsesAnAttempt(t *testing.T) {
@@ -59,5 +61,19 @@ func TestTheManifestSaysWhatWasNotRead(t *testing.T) {
 	b.must(err)
 	if got := pipeline.NotRead(manifest.Unread); got != "page 3 was not read" {
 		t.Errorf("got %q, want page 3", got)
+	}
+}
+
+func TestALineThatIsNotUTF8IsNeverTakenForAnotherText(t *testing.T) {
+	list := pipelinetest.NewDefinition(1, 1, func(d *pipeline.Definition) { d.Chunking.Lines = true })
+	b := newBench(t, "a\ncaf\xE9\n", func(j *pipeline.Job) { j.Fingerprint = list.Key() })
+	b.must(b.store.PutBlob(t.Context(), list.Key(), list.Encode()))
+	b.cfg.Ingest = func(context.Context, string, []byte) (pipeline.Document, error) {
+		return pipeline.Document{Text: "a\ncafé\n", Origin: pipeline.Origin{Format: "text"}}, nil
+	}
+	ending := New(b.cfg).Handle(t.Context(), b.claim())
+	b.mustEnd(ending, pipeline.Permanent, pipeline.Invalid)
+	if !strings.Contains(ending.Failure.Cause, "line 2 is not UTF-8") {
+		t.Errorf("got %q, want the line", ending.Failure.Cause)
 	}
 }

@@ -22,7 +22,7 @@ func (s *Splitter) rows(job pipeline.Job, d pipeline.Definition, n int) []pipeli
 			Tenant:   job.Tenant,
 			Status:   status,
 			Stages:   len(d.Stages),
-			MaxTries: s.cfg.Policy.TryCap(d.Calls()),
+			MaxTries: job.TriesPerCell(s.cfg.Policy) * d.Calls(),
 			ReadyAt:  now,
 			DueAt:    now.Add(s.cfg.Policy.RenewEvery),
 		}

@@ -95,16 +95,16 @@ func (s *Splitter) manifest(ctx context.Context, a pipeline.Attempt, job pipelin
 	if err == nil || !errors.Is(err, pipeline.ErrNotFound) {
 		return stands, err
 	}
-	read, err := s.ingest(ctx, job)
+	d, err := s.definition(ctx, job)
+	if err != nil {
+		return pipeline.Manifest{}, err
+	}
+	read, err := s.ingest(ctx, job, d.Chunking)
 	if err != nil {
 		return pipeline.Manifest{}, err
 	}
 	text := read.Text
 	a.Progress()
-	d, err := s.definition(ctx, job)
-	if err != nil {
-		return pipeline.Manifest{}, err
-	}
 	found, err := manifestOf(job, d, text)
 	if err != nil {
 		return pipeline.Manifest{}, invalid("cut the document", err)
@@ -142,7 +142,7 @@ func (s *Splitter) putOrigin(ctx context.Context, job pipeline.Job, origin pipel
 }
 
 // ingest is the text of what was submitted.
-func (s *Splitter) ingest(ctx context.Context, job pipeline.Job) (pipeline.Document, error) {
+func (s *Splitter) ingest(ctx context.Context, job pipeline.Job, chunking pipeline.Chunking) (pipeline.Document, error) {
 	source, err := s.blob(ctx, "document", pipeline.SourceKey(job.Source))
 	if err != nil {
 		return pipeline.Document{}, err
@@ -153,6 +153,9 @@ func (s *Splitter) ingest(ctx context.Context, job pipeline.Job) (pipeline.Docum
 		return pipeline.Document{}, fmt.Errorf("read the document: %w", err)
 	case err != nil:
 		return pipeline.Document{}, invalid("read the document", err)
+	}
+	if err := chunking.CheckLines(source, d); err != nil {
+		return pipeline.Document{}, invalid("take the lines of the document", err)
 	}
 	if s.cfg.Kill != nil && strings.Contains(d.Text, PoisonMarker) {
 		s.cfg.Kill()

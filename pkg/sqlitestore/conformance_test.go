@@ -90,17 +90,20 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
+func openQueue(t *testing.T, cfg pipelinetest.QueueConfig) pipelinetest.QueueHarness {
+	s := openTest(t, t.TempDir(), Config{Now: cfg.Now})
+	q := s.Queue("work", cfg.Visibility, cfg.MaxReceives)
+	return pipelinetest.QueueHarness{Queue: q, Raw: func(t testing.TB, body []byte) {
+		t.Helper()
+		if err := q.send(context.Background(), body); err != nil {
+			t.Fatal(err)
+		}
+	}}
+}
+
 func TestQueue(t *testing.T) {
-	pipelinetest.TestQueue(t, func(t *testing.T, cfg pipelinetest.QueueConfig) pipelinetest.QueueHarness {
-		s := openTest(t, t.TempDir(), Config{Now: cfg.Now})
-		q := s.Queue("work", cfg.Visibility, cfg.MaxReceives)
-		return pipelinetest.QueueHarness{Queue: q, Raw: func(t testing.TB, body []byte) {
-			t.Helper()
-			if err := q.send(context.Background(), body); err != nil {
-				t.Fatal(err)
-			}
-		}}
-	})
+	pipelinetest.TestQueue(t, openQueue)
+	pipelinetest.TestFairQueue(t, openQueue)
 }
 
 func BenchmarkPutReplyFrom64Goroutines(b *testing.B) {

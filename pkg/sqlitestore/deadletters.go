@@ -2,46 +2,21 @@ package sqlitestore
 
 import (
 	"context"
-	"database/sql"
 	"strconv"
 
 	"holdfast/pkg/pipeline"
 )
 
-// exhausted goes by the index of receives, which finds next to nothing (the + keeps it from walking all that is
-// visible).
-const exhausted = `DELETE FROM messages
-WHERE queue = :queue
-	AND +visible_at <= :now
-	AND receives >= :max_receives
-RETURNING body, sent_at, receives`
-
-// buryExhausted moves what was received too often to the dead letters, as SQS does on the next receive.
-func (q *Queue) buryExhausted(tx *tx, now pipeline.Instant) error {
-	if q.maxReceives <= 0 {
-		return nil
+// buryExhausted moves what was received too often to the dead letters.
+func (q *Queue) buryExhausted(tx *tx, m stored, now pipeline.Instant) error {
+	letter := pipeline.DeadLetter{Body: m.Body, Receives: m.Receives, SentAt: m.SentAt, BuriedAt: now, Native: true}
+	if decoded, err := pipeline.DecodeMessage(m.Body); err == nil {
+		letter.Job, letter.Task = decoded.Job, decoded.Task
 	}
-	var letters []pipeline.DeadLetter
-	err := tx.rows(func(row scanner) error {
-		letter := pipeline.DeadLetter{BuriedAt: now, Native: true}
-		if err := row.Scan(&letter.Body, &letter.SentAt, &letter.Receives); err != nil {
-			return err
-		}
-		letters = append(letters, letter)
-		return nil
-	}, exhausted, sql.Named("queue", q.name), sql.Named("now", now), sql.Named("max_receives", q.maxReceives))
-	if err != nil {
+	if _, err := tx.exec(`DELETE FROM messages WHERE id = ?`, m.id); err != nil {
 		return err
 	}
-	for _, letter := range letters {
-		if m, err := pipeline.DecodeMessage(letter.Body); err == nil {
-			letter.Job, letter.Task = m.Job, m.Task
-		}
-		if err := q.bury(tx, letter); err != nil {
-			return err
-		}
-	}
-	return nil
+	return q.bury(tx, letter)
 }
 
 // Bury sends a dead letter.

@@ -3,13 +3,16 @@ package sqlitestore
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/pkg/pipeline"
 )
@@ -228,4 +231,98 @@ func readFile(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return body
+}
+
+// formatOne makes of an empty new store one of format 1, which had no jobs of messages and no turns.
+var formatOne = []string{
+	`DROP TABLE turns`,
+	`DROP TABLE messages`,
+	`CREATE TABLE messages (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	queue TEXT NOT NULL, body TEXT NOT NULL, sent_at INTEGER NOT NULL, visible_at INTEGER NOT NULL,
+	receives INTEGER NOT NULL DEFAULT 0, receipt TEXT, received_at INTEGER, receiver TEXT
+)`,
+	`CREATE INDEX messages_visible ON messages (queue, visible_at, id)`,
+	`CREATE INDEX messages_received ON messages (queue, receives)`,
+	`PRAGMA user_version = 1`,
+}
+
+func TestMigration(t *testing.T) {
+	ctx := context.Background()
+	// old is the folder of a store of format 1 in which these statements were run.
+	old := func(t *testing.T, statements ...string) string {
+		s, err := Open(ctx, t.TempDir(), Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, statement := range append(slices.Clone(formatOne), statements...) {
+			s.sql(t, statement)
+		}
+		if err := s.CloseFile(); err != nil {
+			t.Fatal(err)
+		}
+		return dirOf(s)
+	}
+	put := func(job pipeline.JobID, task, visible int, receiver string) string {
+		return fmt.Sprintf(`INSERT INTO messages (queue, body, sent_at, visible_at, receives, receiver) VALUES ('work', '%s', 1, %d, 1, %s)`,
+			pipeline.Encode(pipeline.Message{Job: job, Task: pipeline.WorkTask(task)}), visible, receiver)
+	}
+	const now, later = 1000, 2000
+	names := func(s *Store) (names []string) {
+		if err := s.query(ctx, func(row scanner) error {
+			var name string
+			err := row.Scan(&name)
+			names = append(names, name)
+			return err
+		}, `SELECT name FROM sqlite_schema UNION SELECT 'messages.' || name FROM pragma_table_info('messages') ORDER BY 1`); err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+
+	t.Run("a store of format 1 is opened, and its messages have their order", func(t *testing.T) {
+		dir := old(
+			t, put("a", 1, later, `'worker'`), // in flight
+			put("b", 2, later, `''`), // put off
+			put("a", 3, 1, `NULL`), put("b", 4, 1, `NULL`),
+			`INSERT INTO messages (queue, body, sent_at, visible_at) VALUES ('work', 'no message', 1, 1), ('work', '[]', 1, 1)`,
+		)
+		s := openTest(t, dir, Config{Now: func() pipeline.Instant { return now }})
+		if got, want := names(s), names(openTest(t, t.TempDir(), Config{})); !slices.Equal(got, want) {
+			t.Errorf("got %v, want what a new store has: %v", got, want)
+		}
+		got, err := s.Queue("work", time.Minute, 3).Receive(ctx, 10, 0)
+		if err != nil || len(got) != 4 {
+			t.Fatalf("got %d deliveries, %v, want 4", len(got), err)
+		}
+		var bodies []string
+		for _, d := range got {
+			m, err := pipeline.DecodeMessage(d.Body)
+			if err != nil {
+				bodies = append(bodies, string(d.Body))
+				continue
+			}
+			bodies = append(bodies, string(m.Job))
+		}
+		if want := []string{"b", "no message", "a", "[]"}; !slices.Equal(bodies, want) {
+			t.Errorf("got %q, want %q", bodies, want)
+		}
+	})
+
+	t.Run("one that cannot be migrated stays as it was", func(t *testing.T) {
+		dir := old(t, `DROP INDEX messages_received`)
+		if _, err := Open(ctx, dir, Config{}); err == nil {
+			t.Fatal("it was opened")
+		}
+		raw, err := sql.Open("sqlite", filepath.Join(dir, fileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = raw.Close() }()
+		var version, added int
+		if err := raw.QueryRow(`SELECT (SELECT user_version FROM pragma_user_version),
+			(SELECT COUNT(*) FROM pragma_table_info('messages') WHERE name = 'job')`).Scan(&version, &added); err != nil || version != 1 || added != 0 {
+			t.Errorf("got format %d and %d new columns, %v, want what was there", version, added, err)
+		}
+	})
 }

@@ -2,7 +2,6 @@ package sqlitestore
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"fmt"
 	"strconv"
@@ -24,9 +23,17 @@ type Queue struct {
 	name        string
 	visibility  time.Duration
 	maxReceives int
+	mine        func(context.Context, pipeline.JobID) bool // whose messages are received; nil = all
 }
 
-var _ pipeline.Queue = (*Queue)(nil)
+var _ pipeline.Choosy = (*Queue)(nil)
+
+// For is the queue without the messages of jobs that are not mine.
+func (q *Queue) For(mine func(context.Context, pipeline.JobID) bool) pipeline.Queue {
+	chosen := *q
+	chosen.mine = mine
+	return &chosen
+}
 
 // Queue is the queue of that name; it begins to exist with its first message.
 func (s *Store) Queue(name string, visibility time.Duration, maxReceives int) *Queue {
@@ -58,7 +65,7 @@ func (b *bell) ring() {
 	}
 }
 
-const send = `INSERT INTO messages (queue, body, sent_at, visible_at) VALUES (?, ?, ?, ?)`
+const send = `INSERT INTO messages (queue, job, body, sent_at, visible_at) VALUES (?, ?, ?, ?, ?)`
 
 // Send sends all messages or none.
 func (q *Queue) Send(ctx context.Context, messages []pipeline.Message) (failed []pipeline.Message, err error) {
@@ -79,7 +86,8 @@ func (q *Queue) send(ctx context.Context, bodies ...[]byte) error {
 	now := q.store.cfg.Now()
 	err := q.store.write(ctx, func(tx *tx) error {
 		for _, body := range bodies {
-			if _, err := tx.exec(send, q.name, string(body), now, now); err != nil {
+			m, _ := pipeline.DecodeMessage(body) // what is no message has no job, like all others that are none
+			if _, err := tx.exec(send, q.name, m.Job, string(body), now, now); err != nil {
 				return err
 			}
 		}
@@ -89,7 +97,8 @@ func (q *Queue) send(ctx context.Context, bodies ...[]byte) error {
 	return err
 }
 
-// Receive looks at once, again whenever this process sends, and now and then for what others sent.
+// Receive looks at once, again whenever this process sends, and now and then for what others sent. Its order is in
+// receive.go.
 func (q *Queue) Receive(ctx context.Context, limit int, wait time.Duration) ([]pipeline.Delivery, error) {
 	if limit < 1 || limit > pipeline.MaxBatch {
 		return nil, q.named("receive", fmt.Errorf("%d messages: 1 to %d at once", limit, pipeline.MaxBatch))
@@ -116,52 +125,6 @@ func (q *Queue) Receive(ctx context.Context, limit int, wait time.Duration) ([]p
 		case <-again.C:
 		}
 	}
-}
-
-// receive takes what is visible. An empty queue costs one read and no write.
-func (q *Queue) receive(ctx context.Context, limit int) (got []pipeline.Delivery, err error) {
-	now := q.store.cfg.Now()
-	var some bool
-	err = q.store.one(ctx, func(row scanner) error { return row.Scan(&some) },
-		`SELECT EXISTS (SELECT 1 FROM messages WHERE queue = ? AND visible_at <= ?)`, q.name, now)
-	if err != nil || !some {
-		return nil, err
-	}
-	err = q.store.write(ctx, func(tx *tx) error {
-		if err := q.buryExhausted(tx, now); err != nil {
-			return err
-		}
-		got, err = q.take(tx, limit, now)
-		return err
-	})
-	return got, err
-}
-
-const visible = `SELECT id, body, sent_at, receives FROM messages
-WHERE queue = :queue
-	AND visible_at <= :now
-ORDER BY visible_at, id
-LIMIT :limit`
-
-// take makes the oldest visible messages invisible, each under a new receipt.
-func (q *Queue) take(tx *tx, limit int, now pipeline.Instant) (got []pipeline.Delivery, err error) {
-	var ids []int64
-	err = tx.rows(func(row scanner) error {
-		var id int64
-		var d pipeline.Delivery
-		if err := row.Scan(&id, &d.Body, &d.SentAt, &d.Receives); err != nil {
-			return err
-		}
-		d.Receives++
-		d.Receipt = strconv.FormatInt(id, 10) + "." + rand.Text()
-		ids, got = append(ids, id), append(got, d)
-		return nil
-	}, visible, sql.Named("queue", q.name), sql.Named("now", now), sql.Named("limit", limit))
-	for i := 0; err == nil && i < len(ids); i++ {
-		_, err = tx.exec(`UPDATE messages SET visible_at = ?, receives = ?, receipt = ?, received_at = ?, receiver = ? WHERE id = ?`,
-			now.Add(q.visibility), got[i].Receives, got[i].Receipt, now, q.store.cfg.Owner, ids[i])
-	}
-	return got, err
 }
 
 // messageOf is which message a receipt belongs to; 0 for what is no receipt.
@@ -195,7 +158,7 @@ func (q *Queue) Delete(ctx context.Context, deliveries []pipeline.Delivery) (fai
 }
 
 const delay = `UPDATE messages
-SET visible_at = MIN(:visible, received_at + :longest), receiver = ''
+SET visible_at = MIN(:visible, received_at + :longest), receiver = NULL
 WHERE id = :id
 	AND receipt = :receipt
 	AND visible_at > :now`

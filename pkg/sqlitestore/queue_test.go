@@ -2,7 +2,10 @@ package sqlitestore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,6 +110,50 @@ func TestQueueBetweenProcesses(t *testing.T) {
 		}
 		if len(seen) != messages {
 			t.Errorf("%d messages were delivered, want %d", len(seen), messages)
+		}
+	})
+}
+
+func TestQueueOrder(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t, t.TempDir(), Config{})
+
+	t.Run("what is in flight in one queue counts in no other", func(t *testing.T) {
+		work, control := s.Queue("work", time.Minute, 3), s.Queue("control", time.Minute, 3)
+		for _, q := range []*Queue{work, control} {
+			for n, job := range []pipeline.JobID{"a", "a", "b"} {
+				if _, err := q.Send(ctx, []pipeline.Message{{Job: job, Task: pipeline.WorkTask(n)}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := q.Receive(ctx, 1, 0)
+			if err != nil || len(got) != 1 {
+				t.Fatalf("got %v, %v, want one", got, err)
+			}
+			if m, _ := pipeline.DecodeMessage(got[0].Body); m.Job != "a" {
+				t.Errorf("queue %s: got a message of %s, want the oldest", q.name, m.Job)
+			}
+		}
+	})
+
+	t.Run("the shares are found by indexes, without a walk of the messages", func(t *testing.T) {
+		for name, query := range map[string]string{"shares": shares, "anyVisible": anyVisible, "glance": glance, "visible": visible} {
+			var steps []string
+			if err := s.query(ctx, func(row scanner) error {
+				var ignored, detail any
+				err := row.Scan(&ignored, &ignored, &ignored, &detail)
+				steps = append(steps, fmt.Sprint(detail))
+				return err
+			}, `EXPLAIN QUERY PLAN `+query, sql.Named("queue", "work"), sql.Named("now", 1), sql.Named("job", "a"), sql.Named("limit", 1)); err != nil {
+				t.Fatal(err)
+			}
+			plan := strings.Join(steps, "; ")
+			if strings.Contains(plan, "SCAN messages") || strings.Contains(plan, "TEMP B-TREE") || !strings.Contains(plan, "messages_waiting (queue=? AND job") {
+				t.Errorf("%s: got %s, want searches by queue and job", name, plan)
+			}
+			if name == "shares" && !strings.Contains(plan, "messages_taken (queue=? AND job=? AND visible_at>?)") {
+				t.Errorf("%s: got %s, want what is in flight by its own index", name, plan)
+			}
 		}
 	})
 }

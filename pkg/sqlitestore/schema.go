@@ -11,8 +11,8 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
-// schemaVersion is what PRAGMA user_version says of a file that this program wrote.
-const schemaVersion = 1
+// schemaVersion is what PRAGMA user_version says of a file that this program wrote. Older files are migrated.
+const schemaVersion = 2
 
 // applicationID is what PRAGMA application_id says of our files: "HFST".
 const applicationID = 0x48465354
@@ -58,16 +58,36 @@ var schema = []string{
 	`CREATE TABLE cooldowns (model TEXT PRIMARY KEY, body TEXT NOT NULL)`,
 	`CREATE TABLE messages (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
-	queue TEXT NOT NULL, body TEXT NOT NULL, sent_at INTEGER NOT NULL, visible_at INTEGER NOT NULL,
+	queue TEXT NOT NULL, job TEXT NOT NULL DEFAULT '', body TEXT NOT NULL, sent_at INTEGER NOT NULL, visible_at INTEGER NOT NULL,
 	receives INTEGER NOT NULL DEFAULT 0, receipt TEXT, received_at INTEGER, receiver TEXT
 )`,
-	`CREATE INDEX messages_visible ON messages (queue, visible_at, id)`,
-	`CREATE INDEX messages_received ON messages (queue, receives)`,
+	messagesWaiting, messagesTaken,
+	turns,
 	`CREATE TABLE dead_letters (id INTEGER PRIMARY KEY AUTOINCREMENT, queue TEXT NOT NULL, body TEXT NOT NULL)`,
 	`CREATE INDEX dead_letters_by_queue ON dead_letters (queue, id)`,
 	fmt.Sprintf(`PRAGMA application_id = %d`, applicationID),
 	fmt.Sprintf(`PRAGMA user_version = %d`, schemaVersion),
 }
+
+// migrations make of a file of that format one of the next.
+var migrations = map[int64][]string{
+	1: { // which job a message is of, and whose turn it is
+		`ALTER TABLE messages ADD COLUMN job TEXT NOT NULL DEFAULT ''`,
+		`UPDATE messages SET
+	job = COALESCE(CASE WHEN json_valid(body) THEN body ->> '$.job' END, ''),
+	receiver = NULLIF(receiver, '')`,
+		`DROP INDEX messages_visible`,
+		`DROP INDEX messages_received`,
+		messagesWaiting, messagesTaken, turns,
+		`PRAGMA user_version = 2`,
+	},
+}
+
+const (
+	messagesWaiting = `CREATE INDEX messages_waiting ON messages (queue, job, visible_at, id)`
+	messagesTaken   = `CREATE INDEX messages_taken ON messages (queue, job, visible_at) WHERE receiver IS NOT NULL`
+	turns           = `CREATE TABLE turns (turn INTEGER PRIMARY KEY, queue TEXT NOT NULL, job TEXT NOT NULL, UNIQUE (queue, job))`
+)
 
 // errForeign is a database that is none of ours.
 var errForeign = errors.New("holdfast.db is not a Holdfast store: use another folder, or move that file away")
@@ -89,16 +109,16 @@ func (s *Store) prepareFile(ctx context.Context) (*sql.Conn, error) {
 	return conn, err
 }
 
-// makeSchema looks at the version before it changes anything.
+// makeSchema looks at the format before it changes anything.
 func makeSchema(ctx context.Context, conn *sql.Conn) error {
-	if found, err := hasSchema(ctx, conn); err != nil || found {
+	if found, err := format(ctx, conn); err != nil || found == schemaVersion {
 		return err
 	}
 	return createSchema(ctx, conn)
 }
 
-// createSchema looks again under the lock: another process may have been first. The schema is one transaction, so
-// that a kill leaves all of it or nothing.
+// createSchema looks again under the lock: another process may have been first. The schema, or what an older one
+// lacks, is one transaction, so that a kill leaves all of it or nothing.
 func createSchema(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, `PRAGMA journal_mode = WAL`); err != nil {
 		return err
@@ -106,9 +126,13 @@ func createSchema(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 		return err
 	}
-	found, err := hasSchema(ctx, conn)
-	if err == nil && !found {
+	found, err := format(ctx, conn)
+	if err == nil && found == 0 {
 		err = execAll(ctx, conn, schema)
+		found = schemaVersion
+	}
+	for ; err == nil && found < schemaVersion; found++ {
+		err = execAll(ctx, conn, migrations[found])
 	}
 	if err == nil {
 		_, err = conn.ExecContext(ctx, `COMMIT`)
@@ -128,24 +152,25 @@ func execAll(ctx context.Context, conn *sql.Conn, statements []string) error {
 	return nil
 }
 
-func hasSchema(ctx context.Context, conn *sql.Conn) (bool, error) {
-	var version, application, tables int64
-	err := conn.QueryRowContext(ctx, `SELECT
+// format is the version of the schema that the file has; 0 if it has none yet.
+func format(ctx context.Context, conn *sql.Conn) (version int64, err error) {
+	var application, tables int64
+	err = conn.QueryRowContext(ctx, `SELECT
 		(SELECT user_version FROM pragma_user_version),
 		(SELECT application_id FROM pragma_application_id),
 		(SELECT COUNT(*) FROM sqlite_schema)`).Scan(&version, &application, &tables)
 	switch {
 	case err != nil:
-		return false, err
+		return 0, err
 	case tables == 0 && version == 0:
-		return false, nil
-	case application != applicationID:
-		return false, errForeign
+		return 0, nil
+	case application != applicationID || version < 1:
+		return 0, errForeign
 	case version > schemaVersion:
-		return false, fmt.Errorf("%w: %s has format %d and this program knows %d. Install the version that wrote it, or use another folder; the file was not touched",
+		return 0, fmt.Errorf("%w: %s has format %d and this program knows %d. Install the version that wrote it, or use another folder; the file was not touched",
 			pipeline.ErrNewer, fileName, version, schemaVersion)
 	}
-	return true, nil
+	return version, nil
 }
 
 // patiently repeats f while other processes hold the file, evenly, for at most BusyWait.

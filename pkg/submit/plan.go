@@ -114,7 +114,7 @@ func item[T any](ctx context.Context, items pipeline.Items, job pipeline.JobID, 
 func (s *Submitter) sum(job pipeline.Job, d pipeline.Definition, m pipeline.Manifest, model pipeline.ModelInfo, a asks) pipeline.Plan {
 	plan := pipeline.Plan{
 		Chunks: len(m.Chunks), Calls: d.Calls(), Cells: len(m.Chunks) * d.Calls(),
-		PerTry: s.cfg.Policy.TriesPerCell(), FailShare: s.cfg.FailShare, Model: model,
+		PerTry: job.TriesPerCell(s.cfg.Policy), FailShare: s.cfg.FailShare, Model: model,
 	}
 	for _, ask := range a.list {
 		plan.Input += ask.input
@@ -128,7 +128,7 @@ func (s *Submitter) sum(job pipeline.Job, d pipeline.Definition, m pipeline.Mani
 		plan.Once += ask.once
 	}
 	plan.Expected = plan.Once + pipeline.Money(float64(plan.Once)*plan.FailShare)
-	plan.Worst = s.cfg.Policy.WorstCase(plan.Dearest)
+	plan.Worst = pipeline.Money(plan.PerTry) * plan.Dearest
 	plan.Ceiling = plan.Worst
 	if job.MaxCost > 0 {
 		plan.Ceiling = min(plan.Worst, job.MaxCost)

@@ -209,6 +209,7 @@ func (s *Submitter) newJob(sub Submission, id pipeline.JobID, run int, source st
 		Status: pipeline.JobRunning, Epoch: 1,
 		Source: source, Pipeline: sub.Definition.ID(), Fingerprint: sub.Definition.Key(),
 		Model: sub.Model.ID(), Sample: sub.Sample, MaxCost: sub.MaxCost,
+		Tries:    s.cfg.Policy.TriesPerCell(),
 		Deadline: now.Add(s.cfg.Policy.JobDeadline), CreatedAt: now, StartedAt: now,
 		Version: pipeline.FormatVersion,
 	}

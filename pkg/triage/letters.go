@@ -15,8 +15,9 @@ type Letter struct {
 	Queue   string           `json:"queue"`
 	Letters int              `json:"letters"` // how many there are of the task: one for each time that it was given up, and the queue's own
 	Row     *pipeline.Task   `json:"row,omitempty"`
-	Stale   bool             `json:"stale"`   // it says nothing about the row as it stands
-	Meaning string           `json:"meaning"` // for a person
+	Item    string           `json:"item,omitempty"` // the line that the task is about, where chunks are lines
+	Stale   bool             `json:"stale"`          // it says nothing about the row as it stands
+	Meaning string           `json:"meaning"`        // for a person
 	Expires pipeline.Instant `json:"expires"`
 }
 
@@ -46,6 +47,7 @@ func (t *Triage) DeadLetters(ctx context.Context) ([]Letter, error) {
 			}
 		}
 	}
+	t.nameItems(ctx, all)
 	slices.SortStableFunc(all, func(a, b Letter) int { return int(a.Expires.Sub(b.Expires)) })
 	return all, nil
 }

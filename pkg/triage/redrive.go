@@ -54,7 +54,7 @@ func (t *Triage) Preview(ctx context.Context, id pipeline.JobID, tasks ...pipeli
 // that have cells without an answer: abandoned, stopped by the ceiling or the deadline, done with failed cells. Each
 // task's cap of tries, and the job's ceiling, are raised by what Preview shows.
 func (t *Triage) Redrive(ctx context.Context, id pipeline.JobID, tasks ...pipeline.TaskID) (Redriven, error) {
-	return t.each(ctx, id, tasks, t.redrive)
+	return t.RedriveWithin(ctx, id, unbounded, tasks...)
 }
 
 func (t *Triage) each(ctx context.Context, id pipeline.JobID, tasks []pipeline.TaskID, do func(context.Context, pipeline.Ref) (RedrivenTask, pipeline.Job, error)) (Redriven, error) {
@@ -195,8 +195,8 @@ func (t *Triage) price(ctx context.Context, job pipeline.Job, part *RedrivenTask
 	return err
 }
 
-// redrive redrives one task on the job row as it stands now, and rings it.
-func (t *Triage) redrive(ctx context.Context, ref pipeline.Ref) (RedrivenTask, pipeline.Job, error) {
+// redrive redrives one task on the job row as it stands now, and rings it. The ceiling rises by room at most.
+func (t *Triage) redrive(ctx context.Context, ref pipeline.Ref, room pipeline.Money) (RedrivenTask, pipeline.Job, error) {
 	var sent pipeline.RedriveWrite
 	var part RedrivenTask
 	var last error
@@ -214,6 +214,7 @@ func (t *Triage) redrive(ctx context.Context, ref pipeline.Ref) (RedrivenTask, p
 		if part, err = t.offer(ctx, job, row); err != nil {
 			return part, job, err
 		}
+		part.Cost = min(part.Cost, room)
 		sent = t.write(job, row, part)
 		if err := t.raise(ctx, row, part.Cost); err != nil {
 			return part, job, err

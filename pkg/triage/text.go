@@ -59,7 +59,7 @@ func (s TaskStory) Text() string {
 	var p page
 	p.line(0, "%s of job %s (%s, the job is %s)", s.Task.ID, s.Job.ID, s.Job.Name, s.Job.Status)
 	if s.Chunk != nil && s.Item != "" {
-		p.line(0, "item %d: %s", s.Chunk.Index, short(s.Item, 200))
+		p.line(0, "item %d, line %d of the file: %s", s.Chunk.Index, s.Line, short(s.Item, 200))
 	} else if s.Chunk != nil {
 		p.line(0, "chunk %d, bytes %s to %s%s", s.Chunk.Index, pipeline.Count(s.Chunk.Start), pipeline.Count(s.Chunk.End), heading(s.Chunk.Heading))
 	}
@@ -139,7 +139,7 @@ func (a AttemptStory) write(p *page, item bool) {
 		writeTry(p, t)
 	}
 	if a.Unnamed > 0 {
-		p.line(2, "and %s more tries known by number only: they were sent in the last seconds of a worker that died", pipeline.Count(a.Unnamed))
+		p.line(2, "and %s known by number only: the worker died, or lost its claim, before it wrote them down", pipeline.CountOf(a.Unnamed, "more try", "more tries"))
 	}
 }
 

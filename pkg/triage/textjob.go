@@ -31,7 +31,7 @@ func (s JobStory) Text() string {
 	for _, row := range s.Unclaimable {
 		p.line(0, "unclaimable: %s was rung %d times since its last claim, and nobody claims it", row.ID, row.Rings)
 	}
-	if s.Ended && len(s.Gaps)+len(s.Tasks) == 0 {
+	if s.Ended && len(s.Gaps)+len(s.Tasks) == 0 && s.Job.Status != pipeline.JobPartial {
 		p.line(0, "nothing is missing")
 	}
 	return p.String()

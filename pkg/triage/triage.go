@@ -44,6 +44,7 @@ type TaskStory struct {
 	Task         pipeline.Task          `json:"task"`
 	Chunk        *pipeline.Chunk        `json:"chunk,omitempty"`
 	Item         string                 `json:"item,omitempty"`         // the line that the chunk is, where chunks are lines
+	Line         int                    `json:"line,omitempty"`         // its number in the file, from 1: blank ones are no items, and count
 	Attempts     []AttemptStory         `json:"attempts"`               // tier two, oldest first
 	Closed       []pipeline.Record      `json:"closed,omitempty"`       // endings of the row that were nobody's attempt
 	Missing      []pipeline.Cell        `json:"missing,omitempty"`      // cells of accepted stages without an answer
@@ -109,7 +110,7 @@ func (s *TaskStory) tell(h pipeline.History) {
 	counting := s.Task.Counting(h.Records)
 	for _, r := range counting {
 		a := at(r.Generation, r.Worker)
-		a.Record, a.Unnamed = &r, r.Unnamed
+		a.Record = &r
 		add(&s.Sums, r)
 	}
 	for _, r := range h.Records {
@@ -126,6 +127,9 @@ func (s *TaskStory) tell(h pipeline.History) {
 		a.Tries = append(a.Tries, j.Tries...)
 	}
 	for i := range s.Attempts {
+		if r := s.Attempts[i].Record; r != nil {
+			s.Attempts[i].Unnamed = r.UnnamedBeside(len(s.Attempts[i].Tries))
+		}
 		slices.SortStableFunc(s.Attempts[i].Tries, func(a, b pipeline.Try) int { return cmp.Compare(a.At, b.At) })
 	}
 	if s.Task.Status == pipeline.TaskClaimed {
@@ -161,7 +165,7 @@ func (t *Triage) context(ctx context.Context, s *TaskStory) error {
 		}
 		if n := s.Task.ID.Number(); n >= 0 && n < len(m.Chunks) {
 			s.Chunk = &m.Chunks[n]
-			if s.Item, err = t.itemOf(ctx, s.Job, m.Document, *s.Chunk); err != nil {
+			if s.Item, s.Line, err = t.itemOf(ctx, s.Job, m.Document, *s.Chunk); err != nil {
 				return err
 			}
 		}

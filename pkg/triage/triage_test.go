@@ -247,6 +247,23 @@ func TestRedrive(t *testing.T) {
 			t.Error("a sound task was redriven")
 		}
 	})
+	t.Run("the ceiling rises no further than a person allows", func(t *testing.T) {
+		for most, want := range map[pipeline.Money][3]pipeline.Money{ // the ceiling after, and what each of two tasks adds
+			1_030_000: {1_030_000, 24_000, 6_000},
+			1_000_000: {1_000_000, 0, 0},
+			900_000:   {1_000_000, 0, 0},
+			2_000_000: {1_048_000, 24_000, 24_000},
+		} {
+			b := newBench(t)
+			got, err := triage.New(b.cfg).RedriveWithin(t.Context(), jobID, most)
+			b.must(err)
+			budget, err := b.store.Budget(t.Context(), jobID)
+			b.must(err)
+			if budget.Ceiling != want[0] || got.Tasks[0].Cost != want[1] || got.Tasks[1].Cost != want[2] {
+				t.Errorf("within %d: got ceiling %d of %+v, want %v", most, budget.Ceiling, got.Tasks, want)
+			}
+		}
+	})
 	t.Run("a preview shows the same and changes nothing", func(t *testing.T) {
 		b := newBench(t)
 		want, job := b.task(2), b.job()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,49 @@ func TestFunctions(t *testing.T) {
 		r := w.result(job.ID)
 		if h.of("bad") != 1 || r.Counts.Answered != 2 || r.Counts.Failed != 1 || r.Missing[0].Failure.Kind != pipeline.Invalid || r.Missing[0].Failure.Cause != errNo.Error() {
 			w.Errorf("run %d times, counts %+v, missing %+v", h.of("bad"), r.Counts, r.Missing)
+		}
+	})
+	run("a worker whose policy allows more: an item is tried as often as was said when it was submitted, and no more", func(w *world, h *hand) {
+		h.does["bad"] = fails(pipeline.TryAgain(errNo))
+		job := w.list("bad\n")
+		w.start("worker", nil, h.in, func(cfg *wiring.Config) { cfg.Policy.MaxAttempts = 30 })
+		w.ends(job.ID, 23*time.Hour, pipeline.JobPartial)
+		plan, err := w.desk.Submitter.Plan(w.ctx, job.ID)
+		w.must(err)
+		if plan.PerTry != 12 || h.of("bad") != plan.PerTry {
+			w.Errorf("tried %d times, the plan said %d", h.of("bad"), plan.PerTry)
+		}
+	})
+	long := func(d *pipeline.Definition) { d.TryTimeout = 110 * time.Second }
+	run("a deploy while an item takes almost all of its time: it is finished, and not begun again", func(w *world, h *hand) {
+		h.takes = 105 * time.Second
+		p := w.start("worker-0", nil, h.in)
+		job := w.list("one\n", long)
+		time.Sleep(time.Second)
+		p.drain()
+		<-p.done
+		w.start("worker-1", nil, h.in)
+		w.ends(job.ID, time.Minute, pipeline.JobCompleted)
+		if h.of("one") != 1 {
+			w.Errorf("run %d times, want once", h.of("one"))
+		}
+	})
+	run("deploys that leave it no time use up its tries, and are named as what did", func(w *world, h *hand) {
+		h.takes = 105 * time.Second
+		job := w.list("one\n", long)
+		for n := range 13 {
+			p := w.start(fmt.Sprint("worker-", n), nil, h.in, func(cfg *wiring.Config) { cfg.Grace = time.Second })
+			time.Sleep(time.Minute)
+			p.drain()
+			<-p.done
+		}
+		w.start("last", nil, h.in)
+		w.ends(job.ID, time.Hour, pipeline.JobPartial)
+		if h.of("one") != 12 {
+			w.Errorf("run %d times, want 12", h.of("one"))
+		}
+		if f := w.result(job.ID).Missing[0].Failure; f.Kind != pipeline.Exhausted || !strings.Contains(f.Cause, "of 12 tries, by how their attempts ended: 12 shutdown") {
+			w.Errorf("got %s", f)
 		}
 	})
 	run("what always fails is given up after three attempts with every reason, and the queue is quiet", func(w *world, h *hand) {
@@ -211,7 +255,31 @@ func TestFunctions(t *testing.T) {
 			w.Errorf("%d runs began after the cancel", now-begun)
 		}
 	})
-	run("a worker without the handler uses up no attempt and says what is missing", func(w *world, h *hand) {
+	run("a worker without the handler leaves the work to those who have it, and says so once", func(w *world, h *hand) {
+		var said strings.Builder
+		w.start("other", nil, func(cfg *wiring.Config) { cfg.Log = slog.New(slog.NewTextHandler(&said, nil)) })
+		job := w.list("one\ntwo\nthree\n")
+		time.Sleep(20 * time.Minute)
+		for n := range 3 {
+			if row, counted, free := w.story(job.ID, n); row.Generation != 0 || len(counted)+len(free) > 0 {
+				w.Errorf("item %d: generation %d, counted %v, not %v; want it never claimed", n, row.Generation, counted, free)
+			}
+		}
+		const left = "a job is left to others"
+		if log := said.String(); strings.Count(log, left) != 1 || !strings.Contains(log, "needs="+handID) || !strings.Contains(log, string(job.ID)) {
+			w.Errorf("the log says %q", log)
+		}
+		w.start("worker", nil, h.in)
+		w.ends(job.ID, time.Minute, pipeline.JobCompleted)
+		if ran, _ := h.count(); ran != 3 {
+			w.Errorf("ran %d times, want 3", ran)
+		}
+		time.Sleep(time.Hour) // bells that were rung meanwhile find the work done
+		w.quiet()
+	})
+	run("a worker whose queue cannot leave it what is another's uses up no attempt and says what is missing", func(w *world, h *hand) {
+		choosy := w.back.Queues.Work
+		w.back.Queues.Work = struct{ pipeline.Queue }{choosy}
 		w.start("other", nil)
 		job := w.list("one\n")
 		time.Sleep(20 * time.Minute)

@@ -32,7 +32,7 @@ type Config struct {
 	InFlight int           // tries at once
 	Claims   int           // chunks claimed at once; 0 = enough to keep InFlight busy
 	Poll     time.Duration // of the queues
-	Grace    time.Duration // for calls in flight when the process is asked to stop
+	Grace    time.Duration // for calls in flight when the process is asked to stop; 0 = for the longest
 	Jitter   func() float64
 	NewID    func() string
 	Kill     func() // what the poison markers of split and finalize call; nil = they are ignored
@@ -87,7 +87,7 @@ func (c Config) withDefaults() Config {
 		c.Poll = 500 * time.Millisecond
 	}
 	if c.Grace == 0 {
-		c.Grace = 20 * time.Second
+		c.Grace = c.Policy.LongestTry()
 	}
 	if c.NewID == nil {
 		c.NewID = randomID

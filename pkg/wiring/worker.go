@@ -27,7 +27,7 @@ func (s *System) Worker() *work.Worker {
 		Worker: cfg.Worker, Store: b.Store, Reaper: s.Reaper, Opener: s.Opener,
 		Sources: []work.Source{
 			{Name: pipeline.ControlQueue, Queue: b.Queues.Control, Slots: 2},
-			{Name: pipeline.WorkQueue, Queue: b.Queues.Work, Slots: cfg.Claims, Batch: 1, Door: door},
+			{Name: pipeline.WorkQueue, Queue: s.chosen(b.Queues.Work, handlers), Slots: cfg.Claims, Batch: 1, Door: door},
 		},
 		Handlers: map[pipeline.TaskKind]pipeline.Handler{
 			pipeline.TaskSplit: splitter, pipeline.TaskWork: handlers, pipeline.TaskFinalize: finalizer,

@@ -217,8 +217,9 @@ func (a *attempt) allowBlock(ctx context.Context) error {
 		return nil // another call got a block meanwhile
 	}
 	if allowed >= limit {
-		a.halt(pipeline.ErrTriesUsed)
-		return pipeline.ErrTriesUsed
+		err := a.triesUsed(ctx, limit)
+		a.halt(err)
+		return err
 	}
 	return a.renewTo(ctx, min(allowed+a.block(), limit))
 }

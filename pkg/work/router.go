@@ -18,10 +18,11 @@ func (m ByModel) Handle(ctx context.Context, a pipeline.Attempt) pipeline.Ending
 	if handler := m[wanted]; handler != nil {
 		return handler.Handle(ctx, a)
 	}
-	return ending(pipeline.Fail(pipeline.Rejected, "the job needs %s, and this worker has %s; start one that has it: %s", wanted, m.names(), startOf(wanted)))
+	return ending(pipeline.Fail(pipeline.Rejected, "the job needs %s, and this worker has %s; start one that has it: %s", wanted, m.Names(), pipeline.WorkerFor(wanted)))
 }
 
-func (m ByModel) names() string {
+// Names are what the worker knows, for people.
+func (m ByModel) Names() string {
 	if len(m) == 0 {
 		return "nothing"
 	}
@@ -31,12 +32,4 @@ func (m ByModel) names() string {
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
-}
-
-// startOf is the command that starts a worker with a handler.
-func startOf(wanted string) string {
-	if wanted == pipeline.ExecHandler {
-		return "holdfast worker --allow-exec"
-	}
-	return "the worker command of the program that registers it, or --model"
 }

@@ -55,7 +55,7 @@ func (a *attempt) overrun(ctx context.Context) {
 }
 
 // dropper aborts what is in flight when the job is cancelled, and a while after anything else stopped the attempt:
-// answers in flight were paid for, so they get the time of one call.
+// answers in flight were paid for, so they get the time that the longest try may take.
 func (a *attempt) dropper(ctx context.Context, drop context.CancelCauseFunc) {
 	for {
 		job, _, changed := a.reading.last()
@@ -79,7 +79,7 @@ func (a *attempt) dropper(ctx context.Context, drop context.CancelCauseFunc) {
 	drop(a.Stop())
 }
 
-// sleepUnlessCancelled waits for the time of one call, or until the job is cancelled.
+// sleepUnlessCancelled waits for the time of the longest try, or until the job is cancelled.
 func (a *attempt) sleepUnlessCancelled(ctx context.Context) error {
 	wait, stop := context.WithCancel(ctx)
 	defer stop()
@@ -100,7 +100,7 @@ func (a *attempt) sleepUnlessCancelled(ctx context.Context) error {
 			}
 		}
 	})
-	err := a.w.clock.Sleep(wait, a.w.cfg.Policy.CallTimeout)
+	err := a.w.clock.Sleep(wait, a.w.cfg.Policy.LongestTry())
 	stop()
 	group.Wait()
 	if cancelled {

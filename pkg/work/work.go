@@ -18,9 +18,8 @@ import (
 // Store is what the engine asks of the store.
 type Store interface {
 	pipeline.Tasks
+	pipeline.Items
 	Job(ctx context.Context, id pipeline.JobID) (pipeline.Job, error)
-	PutItem(ctx context.Context, job pipeline.JobID, key string, body []byte) error
-	Item(ctx context.Context, job pipeline.JobID, key string) ([]byte, error)
 	Ring(ctx context.Context, w pipeline.RingWrite) (pipeline.Task, error)
 }
 

@@ -57,7 +57,7 @@ func pollerIncident(t *testing.T, p *printer, full bool) {
 		row("other rows closed", "5 of 5", func(c closing) string { return fmt.Sprintf("%d of 5", c.others) }),
 	)
 	p.table(rows...)
-	p.say("  Why it stopped, as `holdfast why` has it:")
+	p.say("  Why it stopped, as `holdfast why` has it (virtual time, which begins in 2000):")
 	for _, r := range five.records {
 		p.say("    attempt %d at %s: %s (%s)", r.Attempt, r.EndedAt, r.Failure, dollars(r.Cost))
 	}

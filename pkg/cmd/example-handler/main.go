@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,9 +26,13 @@ func main() {
 
 // fetch works on one line. Its answer is stored before it counts, and is never fetched again.
 func fetch(ctx context.Context, item pipeline.WorkItem) (pipeline.Output, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSpace(item.Text), nil)
+	address := strings.TrimSpace(item.Text)
+	if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
+		return pipeline.Output{}, pipeline.GiveUp(errors.New("no http or https address")) // no try can help: this item fails, its neighbours go on
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return pipeline.Output{}, pipeline.GiveUp(err) // no try can help: this item fails, its neighbours go on
+		return pipeline.Output{}, pipeline.GiveUp(err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

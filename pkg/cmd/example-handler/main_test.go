@@ -81,6 +81,7 @@ func TestExample(t *testing.T) {
 	for _, path := range []string{"/one", "/missing", "/two", "/broken", "/hangs", "/busy", "/three"} {
 		fmt.Fprintf(&urls, "%s%s\n", s.URL, path)
 	}
+	urls.WriteString("not a url\n")
 	for name, body := range map[string]string{"policy.yaml": swift, "urls.txt": urls.String()} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(body), 0o600); err != nil {
 			t.Fatal(err)
@@ -95,8 +96,8 @@ func TestExample(t *testing.T) {
 	if err := json.Unmarshal([]byte(program(t, dir, partial, "run", "urls.txt", "--handler", "fetch", "--json")), &o); err != nil {
 		t.Fatal(err)
 	}
-	if o.Status != "partial" || o.Counts.Cells != 7 || o.Counts.Answered != 4 || o.Counts.Failed != 1 {
-		t.Errorf("got %+v, want 4 of 7 answered, 1 failed, 2 abandoned", o)
+	if o.Status != "partial" || o.Counts.Cells != 8 || o.Counts.Answered != 4 || o.Counts.Failed != 4 {
+		t.Errorf("got %+v, want 4 of 8 answered, 4 failed, 2 of them abandoned", o)
 	}
 	hits := map[string]int{"/one": 1, "/two": 1, "/three": 1, "/missing": 1, "/busy": 2, "/broken": 3, "/hangs": 3}
 	check := func(when string) {
@@ -110,11 +111,15 @@ func TestExample(t *testing.T) {
 		}
 	}
 	check("after the run")
+	if _, err := os.Stat(filepath.Join(dir, "holdfast-out", o.Job, "answers.jsonl")); err != nil {
+		t.Errorf("the report is not in a folder of its job: %v", err)
+	}
 
 	for item, says := range map[string][]string{
-		"1": {"item 1: " + s.URL + "/missing", "done", "404 Not Found", "1 try"},
-		"3": {"item 3: " + s.URL + "/broken", "abandoned", "attempt 3", "500 Internal Server Error"},
-		"4": {"item 4: " + s.URL + "/hangs", "abandoned", "attempt 3", "timed_out", "no end within 500ms"},
+		"7": {"item 7, line 8 of the file: not a url", "done", "no http or https address", "1 try"},
+		"1": {"item 1, line 2 of the file: " + s.URL + "/missing", "done", "404 Not Found", "1 try"},
+		"3": {"item 3, line 4 of the file: " + s.URL + "/broken", "abandoned", "attempt 3", "500 Internal Server Error"},
+		"4": {"item 4, line 5 of the file: " + s.URL + "/hangs", "abandoned", "attempt 3", "timed_out", "no end within 500ms"},
 	} {
 		why := program(t, dir, 0, "why", o.Job, item)
 		for _, text := range says {
