@@ -17,6 +17,9 @@ const (
 // command is what a person may type next: this program as it was typed, on this store.
 func (a *app) command(words ...string) string {
 	all := append([]string{a.typed()}, words...)
+	if os.Getenv("HOLDFAST_BACKEND") == "" {
+		all = append(all, a.args()...) // those of another backend than a folder
+	}
 	if a.Store != defaultStore && a.Store != os.Getenv(storeVar) {
 		all = append(all, "--store", a.Store)
 	}
