@@ -2,16 +2,12 @@ package dynamostore
 
 import (
 	"context"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"holdfast/pkg/pipeline"
 )
-
-// strikesToOpen is how many distinct tasks open a breaker: one bad document must not stop everybody.
-const strikesToOpen = 2
 
 func breakerKey(model string) item { return keyOf(limitPartition(model), "breaker") }
 
@@ -39,7 +35,7 @@ func (s *Store) Strike(ctx context.Context, strike pipeline.Strike) (c pipeline.
 		if err != nil {
 			return false, err
 		}
-		c = struck(seen, strike)
+		c = seen.Struck(strike)
 		row := breakerKey(strike.Model)
 		row[bodyKey] = valueOf(string(pipeline.Encode(c)))
 		_, err = s.client.PutItem(ctx, put(s.rows, row, still(body)))
@@ -57,21 +53,6 @@ func still(body string) clause {
 		return absent(PartitionKey)
 	}
 	return reads(bodyKey, body)
-}
-
-func struck(c pipeline.Cooldown, strike pipeline.Strike) pipeline.Cooldown {
-	if len(c.Strikes) == 0 || strike.Now.Sub(c.Since) > strike.Window {
-		c.Strikes, c.Since = nil, strike.Now
-	}
-	task := strike.Task.String()
-	if !slices.Contains(c.Strikes, task) && len(c.Strikes) < pipeline.MaxStrikes {
-		c.Strikes = append(slices.Clone(c.Strikes), task)
-	}
-	if strike.Open || len(c.Strikes) >= strikesToOpen {
-		c.Until = max(c.Until, strike.Until)
-		c.Reason = strike.Reason
-	}
-	return c
 }
 
 // CloseBreaker forgets the strikes.

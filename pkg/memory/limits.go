@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"holdfast/pkg/pipeline"
@@ -56,27 +55,13 @@ func (s *Store) Penalise(ctx context.Context, model string, until pipeline.Insta
 	return nil
 }
 
-// strikesToOpen is how many distinct tasks open a breaker: one bad document must not stop everybody.
-const strikesToOpen = 2
-
 // Strike counts a failure of the model against its breaker.
 func (s *Store) Strike(ctx context.Context, strike pipeline.Strike) (pipeline.Cooldown, error) {
 	if err := s.enter(ctx); err != nil {
 		return pipeline.Cooldown{}, err
 	}
 	defer s.mu.Unlock()
-	c := s.cooldowns[strike.Model]
-	if len(c.Strikes) == 0 || strike.Now.Sub(c.Since) > strike.Window {
-		c.Strikes, c.Since = nil, strike.Now
-	}
-	task := strike.Task.String()
-	if !slices.Contains(c.Strikes, task) && len(c.Strikes) < pipeline.MaxStrikes {
-		c.Strikes = append(slices.Clone(c.Strikes), task)
-	}
-	if strike.Open || len(c.Strikes) >= strikesToOpen {
-		c.Until = max(c.Until, strike.Until)
-		c.Reason = strike.Reason
-	}
+	c := s.cooldowns[strike.Model].Struck(strike)
 	s.cooldowns[strike.Model] = c
 	return c, nil
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"holdfast/pkg/pipeline"
@@ -75,30 +74,12 @@ func (s *Store) Strike(ctx context.Context, strike pipeline.Strike) (cooldown pi
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		cooldown = struck(stands, strike)
+		cooldown = stands.Struck(strike)
 		_, err = tx.exec(`INSERT INTO cooldowns (model, body) VALUES (?, ?)
 ON CONFLICT (model) DO UPDATE SET body = excluded.body`, strike.Model, text(cooldown))
 		return err
 	})
 	return cooldown, named("strike "+strike.Model, err)
-}
-
-// strikesToOpen is how many tasks must have struck: one bad document must not stop everybody.
-const strikesToOpen = 2
-
-// struck is what a strike makes of the breaker.
-func struck(c pipeline.Cooldown, s pipeline.Strike) pipeline.Cooldown {
-	if len(c.Strikes) == 0 || s.Now.Sub(c.Since) > s.Window {
-		c.Strikes, c.Since = nil, s.Now
-	}
-	task := s.Task.String()
-	if !slices.Contains(c.Strikes, task) && len(c.Strikes) < pipeline.MaxStrikes {
-		c.Strikes = append(c.Strikes, task)
-	}
-	if s.Open || len(c.Strikes) >= strikesToOpen {
-		c.Until, c.Reason = max(c.Until, s.Until), s.Reason
-	}
-	return c
 }
 
 // Cooldown is the breaker as it stands.
