@@ -46,6 +46,9 @@ if [[ ! -x $DYNOXIDE ]]; then
     --no-default-features --features http-server,native-sqlite,cli || fail "dynoxide did not compile"
 fi
 
+mkdir -p "$cache/bin" # where the tests look for it
+[[ $DYNOXIDE -ef $cache/bin/dynoxide ]] || ln -sf "$(realpath "$DYNOXIDE")" "$cache/bin/dynoxide"
+
 export LOCALSTACK_VOLUME_DIR=$cache/volume GATEWAY_LISTEN=127.0.0.1:$port
 cd "$here"
 setsid nohup "$cache/venv/bin/python" -B run.py >"$cache/log" 2>&1 </dev/null &
