@@ -5,13 +5,13 @@ package wiring_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelines"
 	"holdfast/pkg/pipelinetest"
+	"holdfast/pkg/pipelinetest/awstest"
 	"holdfast/pkg/submit"
 	"holdfast/pkg/wiring"
 )
@@ -20,20 +20,11 @@ import (
 func onAWS(t testing.TB, p pipeline.Policy, edits ...func(*wiring.AWS)) *wiring.Backend {
 	t.Helper()
 	a := wiring.AWS{
-		Stack:    fmt.Sprintf("test-%d-%x", os.Getpid(), []byte(pipeline.KeyOf(t.Name(), "", 0, pipeline.Request{}))[:6]),
-		Endpoint: "http://127.0.0.1:4566", DynamoDB: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"),
+		Stack:    awstest.Stack(),
+		Endpoint: awstest.Endpoint(awstest.All), DynamoDB: awstest.Endpoint(awstest.DynamoDB),
 	}
-	if url := os.Getenv("AWS_ENDPOINT_URL"); url != "" {
-		a.Endpoint = url
-	}
-	if err := wiring.CreateAWS(t.Context(), a, p); err != nil {
-		t.Fatalf("%v\nthese tests need LocalStack: make localstack", err)
-	}
-	t.Cleanup(func() {
-		if err := wiring.DeleteAWS(context.Background(), a); err != nil {
-			t.Log(err)
-		}
-	})
+	awstest.Made(t, wiring.CreateAWS(t.Context(), a, p))
+	t.Cleanup(func() { awstest.Removed(t, wiring.DeleteAWS(context.Background(), a)) })
 	opened := a
 	for _, edit := range edits {
 		edit(&opened)
