@@ -154,6 +154,7 @@ func (r *run) follow() error {
 			return err
 		}
 		p, err := progressOf(r.a.ctx, r.s, r.job, definition)
+		p.Setbacks = r.a.typeableSetbacks(p.Setbacks)
 		if err != nil {
 			return err
 		}

@@ -40,11 +40,7 @@ func (c *submitCmd) Run(a *app) error {
 		return err
 	}
 	fmt.Fprintln(a.out, job.ID)
-	worker := []string{"worker"}
-	if c.Exec != "" {
-		worker = append(worker, "--allow-exec")
-	}
-	note := "submitted; a worker splits it: " + a.command(worker...)
+	note := "submitted; a worker splits it: " + a.workerFor(job.Model, c.where()...)
 	if stood {
 		note = fmt.Sprintf("the same submission is job %s already: %s", job.ID, job.Status)
 	}
@@ -127,6 +123,7 @@ func (c *watchCmd) Run(a *app) error {
 			if err != nil {
 				return err
 			}
+			p.Setbacks = a.typeableSetbacks(p.Setbacks)
 			if budget, err := s.Backend.Store.Budget(a.ctx, job.ID); err == nil {
 				p.Cost = budget.Spent
 			}

@@ -32,6 +32,7 @@ type standing struct {
 	free        bool                        // no price of it is known
 	at          pipeline.Instant            // when this was read
 	command     func(words ...string) string
+	worker      func() string // the command that starts one for the job
 }
 
 // budget is a job's money, in billionths of a dollar.
@@ -59,7 +60,7 @@ func (c *statusCmd) Run(a *app) error {
 }
 
 func (a *app) standingOf(s *wiring.System, job pipeline.Job) (standing, error) {
-	ctx, st := a.ctx, standing{Job: job, command: a.command}
+	ctx, st := a.ctx, standing{Job: job, command: a.command, worker: func() string { return a.workerFor(job.Model) }}
 	model, _ := modelOf(ctx, s, job.ID) // of old jobs none is known: then their parts are chunks
 	st.items = model.Handler
 	manifest, err := pipeline.ReadManifest(ctx, s.Backend.Store, job.ID)
@@ -76,7 +77,7 @@ func (a *app) standingOf(s *wiring.System, job pipeline.Job) (standing, error) {
 		return st, err
 	}
 	st.Chunks, st.Tasks, st.Deferrals, st.Unclaimable = p.Chunks, p.Status, p.Deferrals, p.Unclaimable
-	st.Setbacks, st.free, st.at = p.Setbacks, definition.Handler != "" && definition.TryCost == 0, pipeline.NewRealClock().Now()
+	st.Setbacks, st.free, st.at = a.typeableSetbacks(p.Setbacks), definition.Handler != "" && definition.TryCost == 0, pipeline.NewRealClock().Now()
 	if st.Counts, err = countsOf(ctx, s, job, definition); err != nil {
 		return st, err
 	}
@@ -140,7 +141,7 @@ func (st standing) lines(policy pipeline.Policy) []string {
 		lines = append(lines, lacks)
 	}
 	if !job.Status.Ended() && st.Chunks == 0 {
-		return append(lines, "not split yet; a worker does that: "+st.command("worker"))
+		return append(lines, "not split yet; a worker does that: "+st.worker())
 	}
 	if st.Plan != nil {
 		lines = append(lines, submit.Lines(*st.Plan)...)
