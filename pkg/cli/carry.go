@@ -22,7 +22,7 @@ func (c *exportCmd) Run(a *app) error {
 		if err != nil {
 			return usage("%v", err)
 		}
-		err = carry.Export(a.ctx, s.Backend.Store, s.Backend.Blobs, a.clock, job.ID, file)
+		err = carry.Export(a.ctx, s.Backend.Store, s.Backend.Blobs, a.clock, s.ReplyKeys, job.ID, file)
 		if err = errors.Join(err, file.Close()); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -25,9 +26,8 @@ func newShell(d *desk) *shell {
 	return s
 }
 
-// types runs a line, wants that exit code, and returns what was printed.
-func (s *shell) types(want int, line string) string {
-	s.Helper()
+// line is a line that is typed.
+func (s *shell) line(line string) *exec.Cmd {
 	cmd := exec.CommandContext(s.Context(), "sh", "-c", line)
 	cmd.Dir = s.dir
 	for _, said := range os.Environ() {
@@ -36,6 +36,13 @@ func (s *shell) types(want int, line string) string {
 		}
 	}
 	cmd.Env = append(cmd.Env, asProgram+"=1", "PATH="+s.bin+":"+os.Getenv("PATH"))
+	return cmd
+}
+
+// types runs a line, wants that exit code, and returns what was printed.
+func (s *shell) types(want int, line string) string {
+	s.Helper()
+	cmd := s.line(line)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		s.Fatalf("%s: %v", line, err)
@@ -83,15 +90,20 @@ func TestOnLocalStackEveryCommandCanBePasted(t *testing.T) {
 	d.says(s.types(exitCompleted, "holdfast status "+id+" "+place), "not split yet")
 	worker := s.suggested(out, "worker")
 	s.suggested(s.types(exitCompleted, "holdfast status "+id+" "+place), "worker")
-	s.types(exitCompleted, worker+" --idle") // splits it, and leaves it planned
-	out = s.types(exitCompleted, "holdfast status "+id+" "+place)
+	working := s.line("exec " + worker + " --pace 1s")
+	d.must(working.Start())
+	for looks := 0; !strings.Contains(out, "start it with"); looks++ { // nobody is told when a job is split
+		if out = s.types(exitCompleted, "holdfast status "+id+" "+place); looks > 500 {
+			t.Fatalf("it is never split: %s", out)
+		}
+	}
 	out = s.types(exitCompleted, s.suggested(out, "resume"))
 	s.suggested(out, "watch")
 	out = s.types(exitCompleted, "holdfast pause "+id+" "+place)
 	out = s.types(exitCompleted, s.suggested(out, "resume"))
-	watch := s.suggested(out, "watch")
-	s.types(exitCompleted, worker+" --idle")
-	d.says(s.types(exitCompleted, watch), "cells answered")
+	d.says(s.types(exitCompleted, s.suggested(out, "watch")), "cells answered")
+	d.must(working.Process.Signal(syscall.SIGTERM))
+	d.must(working.Wait())
 
 	out = s.types(exitPartial, run)
 	d.says(s.types(exitCompleted, s.suggested(out, "why")), "refused")

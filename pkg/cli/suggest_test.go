@@ -51,11 +51,13 @@ func TestSuggestedCommands(t *testing.T) {
 		},
 		{
 			"each name alone where the shell says the others", of(cloud, func(g *grammar) { g.Endpoint, g.Stack = "http://127.0.0.1:4566", "s" }),
-			map[string]string{backendVar: awsBackend, stackVar: "s"}, "mine why abc --endpoint http://127.0.0.1:4566",
+			map[string]string{backendVar: awsBackend, stackVar: "s"},
+			"mine why abc --endpoint http://127.0.0.1:4566",
 		},
 		{
 			"AWS itself where the shell names an endpoint", cloud,
-			map[string]string{backendVar: awsBackend, endpointVar: "http://127.0.0.1:4566"}, "mine why abc --endpoint ''",
+			map[string]string{backendVar: awsBackend, endpointVar: "http://127.0.0.1:4566"},
+			"mine why abc --endpoint ''",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
