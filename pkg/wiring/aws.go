@@ -58,6 +58,7 @@ func OpenAWS(ctx context.Context, a AWS, p pipeline.Policy) (*Backend, error) {
 	}
 	return &Backend{
 		Store:  store,
+		Keeper: store,
 		Blobs:  s3blob.New(clients.S3(), a.bucket()),
 		Queues: pipeline.Queues{Control: control, Work: work},
 		Skew:   clients.Skew,

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/pkg/memory"
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/reap"
 	"holdfast/pkg/sqlitestore"
 )
 
@@ -22,8 +23,10 @@ type Backend struct {
 	// Release makes visible the deliveries of a worker of this machine that has exited; nil where a backend cannot tell.
 	Release func(ctx context.Context, worker string) error
 	// Skew is by how much this machine's clock is ahead of the store's; nil where there is one clock.
-	Skew  func() time.Duration
-	Close func() error
+	Skew func() time.Duration
+	// Keeper is the store's, if it deletes in time what jobs left; nil where all is kept.
+	Keeper reap.Keeper
+	Close  func() error
 }
 
 // Embedded is how the embedded backend is opened.
