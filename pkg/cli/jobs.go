@@ -46,7 +46,7 @@ func (c *submitCmd) Run(a *app) error {
 	}
 	fmt.Fprintf(a.err, "%s\n", note)
 	if job.Status == pipeline.JobPlanned {
-		fmt.Fprintf(a.err, "look at the plan with: %s; start it with: %s\n", a.command("status", string(job.ID)), a.command("resume", string(job.ID)))
+		fmt.Fprintf(a.err, "once it is split, look at the plan with: %s; start it with: %s\n", a.command("status", string(job.ID)), a.command("resume", string(job.ID)))
 	}
 	return nil
 }

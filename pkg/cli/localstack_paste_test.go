@@ -83,7 +83,8 @@ func TestOnLocalStackEveryCommandCanBePasted(t *testing.T) {
 	s.types(exitCompleted, s.suggested(out, "admin create"))
 	out = s.types(exitCompleted, "holdfast jobs "+place)
 	d.doc("contract.txt", contract(0, 2000))
-	run := strings.Replace(s.suggested(out, "run FILE"), "FILE", "contract.txt --profile compact --fail refused=20% --seed 3 --out report", 1)
+	d.doc("other.txt", strings.ReplaceAll(contract(0, 2000), "Reseller", "Dealer"))
+	run := strings.Replace(s.suggested(out, "run FILE"), "FILE", "other.txt --profile compact --fail refused=20% --seed 3 --out report", 1)
 
 	out = s.types(exitCompleted, "holdfast submit contract.txt --profile compact --fresh "+place)
 	id, _, _ := strings.Cut(out, "\n")
@@ -92,6 +93,7 @@ func TestOnLocalStackEveryCommandCanBePasted(t *testing.T) {
 	s.suggested(s.types(exitCompleted, "holdfast status "+id+" "+place), "worker")
 	working := s.line("exec " + worker + " --pace 1s")
 	d.must(working.Start())
+	out = ""
 	for looks := 0; !strings.Contains(out, "start it with"); looks++ { // nobody is told when a job is split
 		if out = s.types(exitCompleted, "holdfast status "+id+" "+place); looks > 500 {
 			t.Fatalf("it is never split: %s", out)
@@ -118,7 +120,7 @@ func TestOnLocalStackEveryCommandCanBePasted(t *testing.T) {
 	out = s.types(exitCompleted, again)
 	s.types(exitCompleted, s.suggested(out, "worker")+" --idle")
 	d.says(s.types(exitCompleted, "holdfast jobs "+place), "completed")
-	if exists(filepath.Join(d.dir, defaultStore)) {
+	if exists(filepath.Join(d.dir, defaultStore, "holdfast.db")) { // logs of workers are there
 		t.Error("one of them made a store in a folder")
 	}
 }
