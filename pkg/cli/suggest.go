@@ -77,7 +77,9 @@ func (a *app) workerFor(model string, more ...string) string {
 
 // typeable puts into a text of the steps, which know no flags, the command that can be typed here.
 func (a *app) typeable(text string) string {
-	return strings.ReplaceAll(text, pipeline.WorkerFor(pipeline.ExecHandler), a.workerFor(pipeline.ExecHandler))
+	text = strings.ReplaceAll(text, pipeline.WorkerFor(pipeline.ExecHandler), a.workerFor(pipeline.ExecHandler))
+	_, more, _ := strings.Cut(pipeline.WorkerFor(""), "holdfast worker")
+	return strings.ReplaceAll(text, pipeline.WorkerFor(""), a.workerFor("")+more)
 }
 
 // typeableSetbacks is typeable of what holds a job back.

@@ -90,10 +90,15 @@ func TestSuggestedWorkers(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", model, got, want)
 		}
 	}
-	told := pipeline.Unserved(pipeline.Job{Status: pipeline.JobRunning, Model: pipeline.ExecHandler},
-		[]pipeline.Task{{Ref: pipeline.Ref{ID: pipeline.WorkTask(1)}, Status: pipeline.TaskPending, ReadyAt: 1}}, 100_000)
-	if got, want := a.typeableSetbacks(told)[0].Cause, "mine worker --allow-exec --store jobs"; len(told) != 1 || !strings.Contains(got, want) {
-		t.Errorf("got %q, want the command %q in it", got, want)
+	for model, want := range map[string]string{
+		pipeline.ExecHandler: "start one: mine worker --allow-exec --store jobs",
+		"openai/big@1":       "start one: mine worker --store jobs with its --model, or the worker command of",
+	} {
+		told := pipeline.Unserved(pipeline.Job{Status: pipeline.JobRunning, Model: model},
+			[]pipeline.Task{{Ref: pipeline.Ref{ID: pipeline.WorkTask(1)}, Status: pipeline.TaskPending, ReadyAt: 1}}, 100_000)
+		if got := a.typeableSetbacks(told); len(got) != 1 || !strings.Contains(got[0].Cause, want) {
+			t.Errorf("got %v, want %q in it", got, want)
+		}
 	}
 }
 
