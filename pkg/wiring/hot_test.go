@@ -68,14 +68,15 @@ func TestCaseD09HotPartition(t *testing.T) {
 	group.Go(func() { system.Worker().Run(context.Background(), ctx) })
 	group.Go(func() { system.Reaper.Run(ctx, time.Second) })
 	var looks, refused atomic.Int64
+	id := job.ID
 	for range readers {
 		store := opened()
 		group.Go(func() {
 			for pipeline.NewRealClock().Sleep(ctx, time.Second) == nil {
 				looks.Add(1)
-				_, err := pipeline.AllTasks(ctx, store, job.ID)
+				_, err := pipeline.AllTasks(ctx, store, id)
 				if err == nil {
-					_, err = store.Budget(ctx, job.ID)
+					_, err = store.Budget(ctx, id)
 				}
 				switch {
 				case errors.Is(err, pipeline.ErrBusy):
