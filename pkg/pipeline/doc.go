@@ -69,6 +69,8 @@
 //	abandoned    the task gave up, with every reason
 //	dead letter  a message in a dead-letter queue; bury sends it there
 //	reap         find what stalled and move it on
+//	mark         say when what an ended job left may go
+//	keep         give the replies of a job all of their time again
 //	redrive      a person gives a task that ended with cells missing its attempts back
 //	finalize     decide that a job is over and write its result
 //	answer       what became of a question in an attempt: a reply, or the failure or stop in its place
