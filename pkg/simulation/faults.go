@@ -180,11 +180,18 @@ func (w *World) deploy(kind Kind, x *waiter) {
 	}
 }
 
-// restoreLater takes a copy of the table now, and puts it back later.
+// restoreLater takes a copy of the table now, and puts it back later: as another table, so that everybody starts anew,
+// and what was on its way to the old one is lost. Queues and blobs are as they were left.
 func (w *World) restoreLater(x *waiter) {
 	w.faults.snapshot = w.store.Snapshot()
 	w.later(w.between(x, 100*time.Millisecond, 2*time.Minute), "restore", "the table as it was", func() {
 		w.store.Restore(w.faults.snapshot)
+		w.tables++
+		for _, p := range slices.Clone(w.processes) {
+			if p.running() {
+				w.crash(p)
+			}
+		}
 		w.audit.Restored(w.trueTime())
 		w.faults.snapshot = nil
 	})

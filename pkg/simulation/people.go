@@ -35,6 +35,46 @@ func (h *people) begin(w *World) {
 			return h.start(ctx, w, job.ID)
 		})
 	})
+	h.mind(w)
+}
+
+// mindful is how often a person looks whether a job waits for somebody.
+const mindful = 15 * time.Minute
+
+// mind looks now and then if a job is paused, planned or gone with the table it was in, and nobody is about to do
+// anything about it: what waits for a person for ever is nobody's mistake.
+func (h *people) mind(w *World) {
+	w.later(mindful, "mind", "the jobs", func() {
+		h.look(w)
+		if w.sched.time() < maxTime/2 {
+			h.mind(w)
+		}
+	})
+}
+
+// look sees to what waits for a person.
+func (h *people) look(w *World) {
+	if !h.done() {
+		return
+	}
+	if len(w.jobs) == 0 {
+		h.do(w, "submit again", func(ctx context.Context) error { _, err := w.submit(ctx, 0, false); return err })
+	}
+	for _, id := range w.jobs {
+		h.care(w, id)
+	}
+}
+
+func (h *people) care(w *World, id pipeline.JobID) {
+	job, err := w.store.Job(w.ctx, id)
+	switch {
+	case err != nil && id == w.first():
+		h.do(w, "submit again", func(ctx context.Context) error { _, err := w.submit(ctx, 0, false); return err })
+	case job.Status == pipeline.JobPaused:
+		h.do(w, "resume", func(ctx context.Context) error { return h.resume(ctx, w, id) })
+	case job.Status == pipeline.JobPlanned:
+		h.do(w, "start", func(ctx context.Context) error { return h.start(ctx, w, id) })
+	}
 }
 
 // start starts a held job, once it is split.

@@ -42,7 +42,12 @@ func (w *World) faulty(ctx context.Context, p *process, x *waiter, do func(conte
 		return pipelinetest.ErrLost
 	case LateWrite:
 		late := w.between(x, 100*time.Millisecond, 40*time.Second)
-		w.later(late, "late "+x.name, x.on, func() { _ = do(context.WithoutCancel(ctx), x) })
+		table := w.tables
+		w.later(late, "late "+x.name, x.on, func() {
+			if table == w.tables { // else it was on its way to a table that is no more
+				_ = do(context.WithoutCancel(ctx), x)
+			}
+		})
 		return pipelinetest.ErrLost
 	case FreezeAfter, Freeze:
 		w.audit.Frozen(p.name, w.trueTime())
@@ -89,7 +94,9 @@ func (w *World) crash(p *process) {
 
 // replace starts another process of the same kind, and of the policy that is deployed now.
 func (w *World) replace(p *process) {
-	if p.role == person {
+	if p.role == person { // whoever gave the command looks what came of it, and gives it again
+		w.desk = w.start(person, w.policy)
+		w.later(w.Spec.respawn(), "look", "what came of a command", func() { w.people.look(w) })
 		return
 	}
 	w.later(w.Spec.respawn(), "start", string(p.role), func() {

@@ -34,8 +34,16 @@ type scheduler struct {
 	marks   []time.Duration // moments at which something outside may have changed, e.g. a message became visible
 }
 
-// add puts a waiter in the line. The caller holds no lock.
+// add puts a waiter in the line; one of a dead process goes on at once, and finds out.
 func (s *scheduler) add(x *waiter) *waiter {
+	s.put(x)
+	if x.p != nil && x.p.isDead() && s.remove(x) && x.wake != nil {
+		close(x.wake)
+	}
+	return x
+}
+
+func (s *scheduler) put(x *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seq++
@@ -44,7 +52,6 @@ func (s *scheduler) add(x *waiter) *waiter {
 		x.wake = make(chan struct{})
 	}
 	s.waiting = append(s.waiting, x)
-	return x
 }
 
 // remove takes a waiter out of the line; false if it was released before.

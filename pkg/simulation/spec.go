@@ -85,7 +85,7 @@ func (s Spec) document(draft int) string {
 	return b.String()
 }
 
-func (s Spec) poll() time.Duration { return 20 * time.Second }
+func (s Spec) poll() time.Duration { return 5 * time.Minute }
 
 func (s Spec) sweep() time.Duration {
 	return []time.Duration{2 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute}[s.of("sweep", 4)]

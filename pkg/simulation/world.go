@@ -3,6 +3,8 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +35,7 @@ type World struct {
 
 	storeUntil, stormUntil, outageUntil time.Duration
 	over                                bool
+	tables                              int // how often an older one was put back
 	jobs                                []pipeline.JobID
 	faults                              faults
 	people                              people
@@ -95,7 +98,7 @@ func (w *World) run() Outcome {
 			break
 		}
 		if len(w.history.Events) > maxEvents || w.sched.time() > maxTime {
-			w.audit.Stuck(w.trueTime(), fmt.Sprintf("after %d events and %v of virtual time", len(w.history.Events), w.sched.time()))
+			w.audit.Stuck(w.trueTime(), fmt.Sprintf("after %d events and %v of virtual time (%s)", len(w.history.Events), w.sched.time(), w.waitsFor()))
 			break
 		}
 		may := w.sched.eligible()
@@ -226,6 +229,24 @@ func (w *World) quiet() bool {
 		}
 	}
 	return true
+}
+
+// waitsFor is what a world that does not end still waits for.
+func (w *World) waitsFor() string {
+	var parts []string
+	if !w.people.done() {
+		parts = append(parts, "a person's command")
+	}
+	if w.faults.pending(w) {
+		parts = append(parts, "a fault")
+	}
+	for name, q := range map[string]*memory.Queue{pipeline.ControlQueue: w.control, pipeline.WorkQueue: w.work} {
+		if visible, inFlight, _ := q.Depth(w.ctx); visible+inFlight > 0 {
+			parts = append(parts, fmt.Sprintf("%d messages visible and %d in flight on %s", visible, inFlight, name))
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
 }
 
 func (w *World) letters() (all []pipeline.DeadLetter) {

@@ -35,6 +35,7 @@ type Violation struct {
 	At      pipeline.Instant
 	Ref     string // the row, job or call that it is about
 	Says    string
+	Rule    string // the same for whatever breaks the promise in the same way
 }
 
 func (v *Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Promise, v.Ref, v.Says) }
@@ -123,7 +124,7 @@ func (a *Auditor) worker(name string) *worker {
 func (a *Auditor) check(promise, ref string, kept bool, format string, args ...any) bool {
 	a.checked[promise]++
 	if !kept && a.broken == nil {
-		a.broken = &Violation{Promise: promise, At: a.cfg.Now(), Ref: ref, Says: fmt.Sprintf(format, args...)}
+		a.broken = &Violation{Promise: promise, At: a.cfg.Now(), Ref: ref, Rule: promise + ": " + format, Says: fmt.Sprintf(format, args...)}
 	}
 	return kept
 }
@@ -161,7 +162,9 @@ func (a *Auditor) Said(what string, err error) {
 // Stuck says that the world did not come to an end.
 func (a *Auditor) Stuck(_ pipeline.Instant, why string) {
 	for _, ref := range a.order {
-		if r := a.rows[ref]; !r.Status.Ended() {
+		r := a.rows[ref]
+		a.check("P4", ref.String(), r.Status != pipeline.TaskAbandoned || r.Buried, "abandoned %s, and no dead letter was sent: %s", why, r.Reason)
+		if !r.Status.Ended() {
 			a.check("P10", ref.String(), false, "stuck %s: it is %s, generation %d, attempts %d, deferrals %d, due %s, ready %s: %s",
 				why, r.Status, r.Generation, r.Attempts, r.Deferrals, r.DueAt, r.ReadyAt, r.Reason)
 		}

@@ -150,7 +150,7 @@ func (a *Auditor) claimed(w Write, known *row, b, n *pipeline.Task) {
 	a.check("P2", id, !used, "claim %s claimed twice", w.ClaimID)
 	a.check("P7", id, n.Attempts == b.Attempts+1, "the attempt was not counted at its claim: %d -> %d", b.Attempts, n.Attempts)
 	a.check("P7", id, b.Attempts < w.Policy.MaxAttempts, "claimed after %d attempts, the policy of %s allows %d", b.Attempts, w.By, w.Policy.MaxAttempts)
-	a.check("P7", id, b.ReadyAt <= w.Local, "claimed at %s, ready at %s", w.Local, b.ReadyAt)
+	a.check("P7", id, b.ReadyAt <= w.Local.Add(w.Policy.MaxSkew), "claimed at %s, ready at %s", w.Local, b.ReadyAt)
 	a.check("P10", id, n.ExpiresAt > b.ReadyAt && n.ExpiresAt.Sub(w.Local) <= w.Policy.ClaimTTL+w.Policy.MaxSkew, "a claim until %s, made at %s", n.ExpiresAt, w.Local)
 	a.check("P7", id, n.Deferrals == b.Deferrals && n.Losses == b.Losses, "the claim changed deferrals %d -> %d, losses %d -> %d", b.Deferrals, n.Deferrals, b.Losses, n.Losses)
 	if b.Losses >= 2 {
@@ -208,11 +208,15 @@ func (a *Auditor) rung(w Write, known *row, b, n *pipeline.Task) {
 	a.check("P7", id, b.Attempts < w.Policy.MaxAttempts, "a row whose %d attempts are used up was rung by %s, whose policy allows %d", b.Attempts, w.By, w.Policy.MaxAttempts)
 	a.check("P7", id, n.DueAt > b.DueAt || n.DueAt >= w.At.Add(-w.Policy.MaxSkew), "a ring left the row due at %s", n.DueAt)
 	a.check("P7", id, n.Status == b.Status && n.Attempts == b.Attempts && n.Generation == b.Generation, "a ring changed more than the ring")
-	if k := len(known.rings); k > 0 {
-		least := growing(w.Policy.RingDelay, w.Policy.RingLimit, k-1) - 2*w.Policy.MaxSkew
-		gap := w.At.Sub(known.rings[k-1])
-		a.check("P7", id, gap >= least, "ring %d since it became pending came %v after the one before, at least %v is promised", k+1, gap, least)
+	// Once rung, nobody rings a row again before it is due, and each ring puts the next off for twice as long.
+	k, skews := len(known.rings), 2*w.Policy.MaxSkew
+	from := known.pendingAt
+	if k > 0 {
+		from = b.DueAt
+		a.check("P7", id, w.Local >= b.DueAt.Add(-skews), "ring %d since it became pending at %s, due at %s", k+1, w.Local, b.DueAt)
 	}
+	least := growing(w.Policy.RingDelay, w.Policy.RingLimit, k) - skews
+	a.check("P7", id, n.DueAt.Sub(from) >= least, "ring %d since it became pending puts the next off by %v, at least %v is promised", k+1, n.DueAt.Sub(from), least)
 	known.rings = append(known.rings, w.At)
 	known.allRings++
 }
@@ -229,7 +233,6 @@ func (a *Auditor) postponed(w Write, b, n *pipeline.Task) {
 	same := *n
 	same.DueAt = b.DueAt
 	a.check("P5", w.Ref.String(), reflect.DeepEqual(same, *b), "a postponement changed more than the time")
-	a.check("P7", w.Ref.String(), n.DueAt > w.Local.Add(-w.Policy.MaxSkew), "a row was postponed to %s at %s", n.DueAt, w.Local)
 }
 
 func (a *Auditor) unparked(w Write, known *row, b, n *pipeline.Task) {
