@@ -98,13 +98,13 @@ func (f *faults) at(w *World, x *waiter) {
 
 func (f *faults) happens(w *World, t trait, n int) bool {
 	if w.Spec.Fixed != nil {
-		return slices.Contains(w.Spec.Fixed, Fault{n, t.kind}) && !slices.Contains(f.fired, Fault{n, t.kind})
+		return slices.Contains(w.Spec.Fixed, Fault{n, t.kind}) && !slices.Contains(f.fired, Fault{n, t.kind}) // once
 	}
 	rate := f.rates[t.kind]
 	if rate == 0 || f.counts[t.kind] >= t.most || w.sched.time() > peace {
 		return false
 	}
-	return float64(w.draw(string(t.kind), n)%1_000_000) < rate*1_000_000
+	return float64(w.draw(string(t.kind), n)%1_000_000) < rate*1_000_000 && !slices.Contains(f.fired, Fault{n, t.kind})
 }
 
 // fire makes a fault happen: to the call, or to the world beside it.
@@ -187,6 +187,7 @@ func (w *World) restoreLater(x *waiter) {
 	w.later(w.between(x, 100*time.Millisecond, 2*time.Minute), "restore", "the table as it was", func() {
 		w.store.Restore(w.faults.snapshot)
 		w.tables++
+		w.faults.due, w.faults.open = [pipeline.DueShards][]pipeline.Task{}, nil
 		for _, p := range slices.Clone(w.processes) {
 			if p.running() {
 				w.crash(p)

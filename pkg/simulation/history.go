@@ -46,7 +46,7 @@ func (h *History) close(e *Event) {
 }
 
 // Hash tells histories apart.
-func (h *History) Hash() uint64 { return h.hash }
+func (h History) Hash() uint64 { return h.hash }
 
 const prime = 1099511628211
 

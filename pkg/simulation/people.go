@@ -25,13 +25,15 @@ type people struct {
 func (h *people) begin(w *World) {
 	h.ctx, h.ends = context.WithCancel(w.ctx)
 	hold := w.faults.on(HoldJob)
+	if hold {
+		w.faults.fire(w, HoldJob, nil)
+	}
 	w.later(0, "submit", "the document", func() {
 		h.do(w, "submit", func(ctx context.Context) error {
 			job, err := w.submit(ctx, 0, hold)
 			if err != nil || !hold {
 				return err
 			}
-			w.faults.fire(w, HoldJob, nil)
 			return h.start(ctx, w, job.ID)
 		})
 	})

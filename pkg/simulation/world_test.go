@@ -1,37 +1,94 @@
 package simulation_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"holdfast/pkg/simulation"
 )
 
-func calmSpec(seed uint64) simulation.Spec {
-	spec := simulation.NewSpec(seed)
-	spec.Faults = false
+func specOf(t *testing.T) simulation.Spec {
+	t.Helper()
+	spec := simulation.NewSpec(*seed)
+	spec.Chunks, spec.Stages, spec.Calls, spec.Workers, spec.Calm = *chunks, *stages, *calls, *workers, *calm
+	switch *faults {
+	case "":
+	case "none":
+		spec.Fixed = []simulation.Fault{}
+	default:
+		fixed, err := simulation.ParseFaults(*faults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.Fixed = fixed
+	}
 	return spec
 }
 
-func TestWithoutFaultsEveryWorldEndsWell(t *testing.T) {
-	for seed := range uint64(20) {
-		out := simulation.Run(t, calmSpec(seed))
-		if out.Broken != nil {
-			for _, e := range out.History.Events {
-				t.Log(e)
-			}
-			t.Fatalf("seed %d: %s", seed, out.Broken)
+// TestWorld replays one world and tells its story.
+func TestWorld(t *testing.T) {
+	if *seed == 0 {
+		t.Skip("of one seed: go test ./pkg/simulation -run 'TestWorld$' -v -seed N")
+	}
+	out := simulation.Run(t, specOf(t))
+	fmt.Println(out.Story())
+	if out.Broken != nil {
+		t.Fatal(out.Broken)
+	}
+	fmt.Printf("every promise was kept: %s\n", out.End)
+}
+
+// TestWorlds runs worlds one after the other and stops at the first that breaks a promise.
+func TestWorlds(t *testing.T) {
+	begin := time.Now()
+	for n := range *worlds {
+		if !until(begin) {
+			t.Logf("stopped after %d worlds by the time given", n)
+			return
 		}
-		t.Logf("seed %d: %d events, %v, %s", seed, len(out.History.Events), out.Virtual, out.End)
+		out := simulation.Run(t, simulation.NewSpec(*first+uint64(n)))
+		if out.Broken != nil {
+			t.Fatalf("world %d of %d\n%s\nas found: %s\n%s", n+1, *worlds, simulation.Shrink(t, out).Story(), simulation.NewSpec(out.Spec.Seed).Command(), out.Broken)
+		}
+	}
+}
+
+func TestWithoutFaultsEveryJobIsCompleted(t *testing.T) {
+	for n := range uint64(30) {
+		spec := simulation.NewSpec(firstSeed + n)
+		spec.Faults = false
+		if out := simulation.Run(t, spec); out.Broken != nil {
+			t.Fatal(out.Story())
+		}
 	}
 }
 
 func TestOneSeedIsOneHistory(t *testing.T) {
 	const replays = 200
 	spec := simulation.NewSpec(7)
-	first := simulation.Run(t, spec)
+	want := simulation.Run(t, spec)
 	for n := range replays {
-		if again := simulation.Run(t, spec); again.History.Hash() != first.History.Hash() {
+		if again := simulation.Run(t, spec); again.History.Hash() != want.History.Hash() {
 			t.Fatalf("replay %d is another history", n)
+		}
+	}
+	hashes := map[uint64]bool{}
+	for n := range uint64(50) {
+		hashes[simulation.Run(t, simulation.NewSpec(1000+n)).History.Hash()] = true
+	}
+	if len(hashes) != 50 {
+		t.Errorf("50 seeds have %d histories", len(hashes))
+	}
+}
+
+func TestFaultsThatArePrintedReplayTheHistory(t *testing.T) {
+	for n := range uint64(30) {
+		out := simulation.Run(t, simulation.NewSpec(2000+n))
+		spec := out.Spec
+		spec.Fixed = append([]simulation.Fault{}, out.Fired...)
+		if again := simulation.Run(t, spec); again.History.Hash() != out.History.Hash() {
+			t.Errorf("seed %d: its faults make another history of it", out.Spec.Seed)
 		}
 	}
 }
