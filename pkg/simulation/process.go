@@ -147,6 +147,12 @@ func (p *process) park(ctx context.Context, x *waiter, do func(context.Context, 
 	p.w.sched.add(x)
 	<-x.wake
 	if err := p.gone(ctx); err != nil {
+		if !p.isDead() { // every call that is released is one event
+			x.fault = ""
+			e := p.w.begin(p, x)
+			e.Write, e.Note = false, "given up"
+			p.w.finish(e)
+		}
 		return err
 	}
 	err := p.w.perform(ctx, p, x, do)
