@@ -67,7 +67,8 @@ type Tasks interface {
 	// Checkpoint: the claim is mine and stage - 1 is the last accepted. Accepts the stage with this generation's body;
 	// attempts 1, losses 0; allowed never goes back nor over max_tries.
 	Checkpoint(ctx context.Context, w CheckpointWrite) (Task, error)
-	// End: the claim is mine; allowed may fall, never rise. Sets status, attempts, deferrals, losses, allowed, ready_at,
+	// End: the claim is mine, and the accepted stage is the one that the verdict was worked out from; allowed may fall,
+	// never rise. Sets status, attempts, deferrals, losses, allowed, ready_at,
 	// due_at, ended_by, reason.
 	End(ctx context.Context, w EndWrite) (Task, error)
 	// Redrive is a transaction: the task is still as seen and has ended (abandoned, done with failed cells, stopped by
@@ -133,11 +134,12 @@ type CheckpointWrite struct {
 type EndWrite struct {
 	Fence
 	Verdict
-	EndedBy string
-	Reason  Failure
-	Allowed int // tries really sent are known now: what was not used is given back
-	ReadyAt Instant
-	DueAt   Instant
+	Accepted int // the last accepted stage as the worker knows it
+	EndedBy  string
+	Reason   Failure
+	Allowed  int // tries really sent are known now: what was not used is given back
+	ReadyAt  Instant
+	DueAt    Instant
 }
 
 // ExpireWrite ends somebody else's claim that lapsed.
