@@ -3,7 +3,6 @@ package simulation_test
 import (
 	"flag"
 	"os"
-	"runtime/debug"
 	"testing"
 	"time"
 
@@ -35,7 +34,6 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	simulation.Single()
-	debug.SetGCPercent(400)
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {

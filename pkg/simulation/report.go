@@ -18,6 +18,7 @@ type Report struct {
 	Checked map[string]int `json:"checked"`
 	Ends    map[string]int `json:"ends"`
 	Broken  []string       `json:"broken"` // stories
+	Stalls  int            `json:"stalls"` // worlds that the machine disturbed
 	Stopped bool           `json:"stopped"`
 }
 
@@ -31,6 +32,9 @@ func (r *Report) Count(o Outcome) {
 	r.Worlds++
 	r.Events += len(o.History.Events)
 	r.Virtual += o.Virtual
+	if o.Disturbed {
+		r.Stalls++
+	}
 	for _, f := range o.Fired {
 		r.Fired[f.Kind]++
 	}
@@ -51,6 +55,7 @@ func (r *Report) Add(o *Report) {
 	r.Events += o.Events
 	r.Virtual += o.Virtual
 	r.Took += o.Took
+	r.Stalls += o.Stalls
 	for kind, n := range o.Fired {
 		r.Fired[kind] += n
 	}
@@ -104,6 +109,9 @@ func (r *Report) Print(out io.Writer) {
 	}
 	for _, story := range r.Broken {
 		fmt.Fprintln(out, story)
+	}
+	if r.Stalls > 0 {
+		fmt.Fprintf(out, "%d worlds were disturbed, since the machine stalled: their seeds may have other histories as well\n", r.Stalls)
 	}
 	if r.Stopped {
 		fmt.Fprintln(out, "stopped by the time that was given, not by the number of worlds")

@@ -35,6 +35,7 @@ type World struct {
 
 	storeUntil, stormUntil, outageUntil time.Duration
 	over                                bool
+	disturbed                           bool
 	tables                              int // how often an older one was put back
 	jobs                                []pipeline.JobID
 	faults                              faults
@@ -51,7 +52,7 @@ type Outcome struct {
 	End       string         // how jobs and rows stood at the end, for counting distinct ones
 	Virtual   time.Duration
 	ForcedAt  map[Kind][]int // with Spec.Survey: the events at which a kind could be forced
-	Abandoned bool
+	Disturbed bool             // the machine stalled: the same seed may have another history
 }
 
 // limits of a world: what exceeds them is a loop without a number that ends it, or a row that is stuck.
@@ -66,6 +67,7 @@ func Run(t *testing.T, spec Spec) (out Outcome) {
 	synctest.Test(t, func(t *testing.T) {
 		out = newWorld(t.Context(), spec).run()
 	})
+	clean(len(out.History.Events))
 	return out
 }
 
@@ -93,7 +95,11 @@ func (w *World) run() Outcome {
 	}
 	w.people.begin(w)
 	for {
+		began := realTime()
 		w.sched.settle()
+		if realTime()-began > stall {
+			w.disturbed = true
+		}
 		if w.audit.Broken() != nil {
 			break
 		}
@@ -275,6 +281,6 @@ func (w *World) end() {
 func (w *World) outcome() Outcome {
 	return Outcome{
 		Spec: w.Spec, History: w.history, Broken: w.audit.Broken(), Fired: w.faults.fired, Checked: w.audit.Checked(),
-		End: w.audit.EndState(), Virtual: w.sched.time(), ForcedAt: w.faults.survey,
+		End: w.audit.EndState(), Virtual: w.sched.time(), ForcedAt: w.faults.survey, Disturbed: w.disturbed,
 	}
 }

@@ -94,7 +94,7 @@ func (a *Auditor) moved(w JobWrite, j *job) {
 		from := w.Before.Status
 		a.check("P5", id, from != pipeline.JobCancelled && from != pipeline.JobCancelling && from != pipeline.JobCompleted, "a job that is %s was redriven", from)
 		a.check("P5", id, !w.After.Status.Ended(), "redriven, and %s", w.After.Status)
-		j.ended = 0
+		j.ended, j.cancelled = 0, 0 // a person wants it after all: one that failed while it was being cancelled
 	} else {
 		ok := false
 		for _, to := range moves[w.Before.Status] {
