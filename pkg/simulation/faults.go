@@ -154,7 +154,7 @@ func (w *World) happened(kind Kind) {
 // deploy drains workers and starts others, of another policy: all at once, or one beside the old ones first.
 func (w *World) deploy(kind Kind, x *waiter) {
 	w.faults.deploys++
-	w.policy = w.Spec.policy(w.faults.deploys)
+	w.policy = w.Spec.Policy(w.faults.deploys)
 	var old []*process
 	for _, p := range w.processes {
 		if p.role == worker && p.running() && !p.drained {

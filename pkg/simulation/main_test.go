@@ -23,6 +23,7 @@ var (
 	calls   = flag.Int("calls", 2, "of TestWorld: calls a stage")
 	workers = flag.Int("workers", 3, "of TestWorld")
 
+	shrink = flag.Bool("shrink", true, "look for the shortest history of a broken world")
 	worlds = flag.Int("worlds", 200, "how many worlds TestWorlds runs, and TestSim")
 	first  = flag.Uint64("first", firstSeed, "their first seed")
 	stride = flag.Int("stride", 1, "TestShard runs one in so many")

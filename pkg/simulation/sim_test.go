@@ -184,7 +184,7 @@ func TestShard(t *testing.T) {
 		out := simulation.Run(t, spec)
 		report.Count(out)
 		if out.Broken != nil {
-			report.Broken = append(report.Broken, "as found: "+out.Spec.Command()+"\n"+simulation.Shrink(t, out).Story())
+			report.Broken = append(report.Broken, told(t, out))
 		}
 		return len(report.Broken) < maxStories
 	}

@@ -39,12 +39,12 @@ func (s Spec) of(what string, n int) int {
 	return int(mix(mix(h)) % uint64(n))
 }
 
-// policy is the nth that is deployed in this world. Every number of it is valid; some differ from deploy to deploy.
-func (s Spec) policy(n int) pipeline.Policy {
+// Policy is the nth that is deployed in this world. Every number of it is valid; some differ from deploy to deploy.
+func (s Spec) Policy(n int) pipeline.Policy {
 	p := pipeline.DefaultPolicy()
-	p.JobDeadline = []time.Duration{30 * time.Minute, 2 * time.Hour, 6 * time.Hour}[s.of("deadline", 3)]
+	p.JobDeadline = []time.Duration{5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour}[s.of("deadline", 4)]
 	p.DeferralLimit = 10 * time.Minute
-	p.MaxDeferrals = 45
+	p.MaxDeferrals = []int{4, 7, 16, 45}[s.of("deadline", 4)] // the fewest that outlast the deadline
 	p.MaxTries = 2 + s.of("tries", 3)
 	p.MaxAttempts = 2 + s.of("attempts", 2)
 	p.DeadLetterRetention = 24 * time.Hour

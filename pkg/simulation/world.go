@@ -52,7 +52,7 @@ type Outcome struct {
 	End       string         // how jobs and rows stood at the end, for counting distinct ones
 	Virtual   time.Duration
 	ForcedAt  map[Kind][]int // with Spec.Survey: the events at which a kind could be forced
-	Disturbed bool             // the machine stalled: the same seed may have another history
+	Disturbed bool           // the machine stalled: the same seed may have another history
 }
 
 // limits of a world: what exceeds them is a loop without a number that ends it, or a row that is stuck.
@@ -72,7 +72,7 @@ func Run(t *testing.T, spec Spec) (out Outcome) {
 }
 
 func newWorld(ctx context.Context, spec Spec) *World {
-	w := &World{Spec: spec, ctx: ctx, count: map[role]int{}, policy: spec.policy(0)}
+	w := &World{Spec: spec, ctx: ctx, count: map[role]int{}, policy: spec.Policy(0)}
 	w.history.hash = 14695981039346656037
 	clock := worldClock{&w.sched}
 	w.visibility = w.policy.Visibility()

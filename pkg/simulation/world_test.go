@@ -39,6 +39,16 @@ func TestWorld(t *testing.T) {
 	fmt.Printf("every promise was kept: %s\n", out.End)
 }
 
+// told is the story of a broken world, as short as it can be.
+func told(t *testing.T, out simulation.Outcome) string {
+	t.Helper()
+	found := fmt.Sprintf("as found: %s\n  %s\n", out.Spec.Command(), out.Broken)
+	if !*shrink {
+		return found
+	}
+	return found + simulation.Shrink(t, out).Story()
+}
+
 // TestWorlds runs worlds one after the other and stops at the first that breaks a promise.
 func TestWorlds(t *testing.T) {
 	begin := time.Now()
@@ -49,7 +59,7 @@ func TestWorlds(t *testing.T) {
 		}
 		out := simulation.Run(t, simulation.NewSpec(*first+uint64(n)))
 		if out.Broken != nil {
-			t.Fatalf("world %d of %d\n%s\nas found: %s\n%s", n+1, *worlds, simulation.Shrink(t, out).Story(), simulation.NewSpec(out.Spec.Seed).Command(), out.Broken)
+			t.Fatalf("world %d of %d broke a promise\n%s", n+1, *worlds, told(t, out))
 		}
 	}
 }
@@ -101,6 +111,16 @@ func TestFaultsThatArePrintedReplayTheHistory(t *testing.T) {
 		spec.Fixed = append([]simulation.Fault{}, out.Fired...)
 		if again := undisturbed(t, spec); again.History.Hash() != out.History.Hash() {
 			t.Errorf("seed %d: its faults make another history of it", out.Spec.Seed)
+		}
+	}
+}
+
+func TestThePoliciesOfWorldsAreValid(t *testing.T) {
+	for n := range uint64(200) {
+		for deploy := range 4 {
+			if err := simulation.NewSpec(n).Policy(deploy).Validate(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

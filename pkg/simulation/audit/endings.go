@@ -99,6 +99,7 @@ func (a *Auditor) record(w Write, generation int64, ender string) (pipeline.Reco
 		return pipeline.Record{}, false
 	}
 	r, err := pipeline.Decode[pipeline.Record](body, "record")
+	a.check("P6", id, r.Failure.Kind != pipeline.Broken || a.restored, "an attempt failed on its own: %s", r.Failure)
 	return r, a.check("P4", id, err == nil && r.Generation == generation && r.Task == w.Ref.ID && r.Worker != "", "its record cannot be used: %v %+v", err, r)
 }
 
