@@ -79,9 +79,36 @@ func (f *faults) begin(w *World) {
 // on says that a kind which happens when something begins is on.
 func (f *faults) on(kind Kind) bool { return f.rates[kind] > 0 }
 
+// illness is a fault that lasts: it happens to every call of a name until its time is over.
+type illness struct {
+	kind  Kind
+	name  string
+	until time.Duration
+}
+
+// lasts says that a fault of one call may go on to happen to the calls after it.
+func (k Kind) lasts() bool {
+	switch k {
+	case LoseReply, LoseWrite, Throttle, ThrottleRead:
+		return true
+	}
+	return false
+}
+
+// fallIll makes one in four of the faults that may last do so.
+func (w *World) fallIll(kind Kind, x *waiter) {
+	if kind.lasts() && w.draw("ill", len(w.history.Events))%4 == 0 {
+		x.p.ill = illness{kind, x.name, w.sched.time() + w.between(x, time.Second, 25*time.Second)}
+	}
+}
+
 // at decides what goes wrong at a call that is about to be released.
 func (f *faults) at(w *World, x *waiter) {
 	n := len(w.history.Events)
+	if x.p != nil && !x.timer && x.p.ill.name == x.name && w.sched.time() < x.p.ill.until {
+		x.fault = x.p.ill.kind
+		return
+	}
 	for _, t := range traits {
 		if t.born || !t.at(x) {
 			continue
@@ -140,6 +167,7 @@ func (f *faults) fire(w *World, kind Kind, x *waiter) {
 		w.restoreLater(x)
 	default:
 		x.fault = kind
+		w.fallIll(kind, x)
 		return
 	}
 	w.happened(kind)

@@ -12,10 +12,11 @@ import (
 var baseSeeds = []uint64{3, 8}
 
 // forced runs, for every kind of fault, a world for every call of a base world at which it may happen: nothing goes
-// wrong in it but that. It does one in stride of them, beginning with the one numbered from.
-func forced(t *testing.T, from, stride int, run func(simulation.Spec) bool) {
+// wrong in it but that. It does one in stride of them, beginning with the one numbered from, until run says that it is
+// enough; points is how many those are.
+func forced(t *testing.T, from, stride int, run func(simulation.Spec) bool) (points int) {
 	t.Helper()
-	n := 0
+	n, goes := 0, true
 	for _, seed := range baseSeeds {
 		base := simulation.NewSpec(seed)
 		base.Faults, base.Survey = false, true
@@ -26,14 +27,14 @@ func forced(t *testing.T, from, stride int, run func(simulation.Spec) bool) {
 				if n%stride != from%stride {
 					continue
 				}
+				points++
 				spec := simulation.NewSpec(seed)
 				spec.Fixed = []simulation.Fault{{N: event, Kind: kind}}
-				if !run(spec) {
-					return
-				}
+				goes = goes && run(spec)
 			}
 		}
 	}
+	return points
 }
 
 // TestEveryFaultAtEveryCall is the part of it that every test run does: one point in eighty.

@@ -5,14 +5,15 @@ type Kind string
 
 // The kinds of faults. Each happens at a call of a port: before it, instead of it, after it, or beside it.
 const (
-	KillBefore  Kind = "killed before the write"
-	KillAfter   Kind = "killed after the write"
-	LoseReply   Kind = "reply lost though it landed"
-	LoseWrite   Kind = "write lost on its way"
-	LateWrite   Kind = "write lands late, its caller was told that the store is busy"
-	Throttle    Kind = "write throttled"
-	FreezeAfter Kind = "frozen after the write, woken later"
-	Freeze      Kind = "frozen at a read, woken later"
+	KillBefore   Kind = "killed before the write"
+	KillAfter    Kind = "killed after the write"
+	LoseReply    Kind = "reply lost though it landed"
+	LoseWrite    Kind = "write lost on its way"
+	LateWrite    Kind = "write lands late, its caller was told that the store is busy"
+	Throttle     Kind = "write throttled"
+	FreezeBefore Kind = "frozen before the write, which lands when it is woken"
+	FreezeAfter  Kind = "frozen after the write, woken later"
+	Freeze       Kind = "frozen at a read, woken later"
 
 	LoseMessage   Kind = "message lost"
 	DoubleMessage Kind = "message doubled"
@@ -98,6 +99,7 @@ var traits = []trait{
 	{kind: LoseWrite, at: stores, most: 12, rate: often},
 	{kind: LateWrite, at: stores, most: 6, rate: seldom},
 	{kind: Throttle, at: stores, most: 25, rate: often},
+	{kind: FreezeBefore, at: writes, most: 4, rate: seldom},
 	{kind: FreezeAfter, at: writes, most: 4, rate: seldom},
 	{kind: Freeze, at: reads, most: 4, rate: seldom},
 	{kind: LoseMessage, at: only("Send"), most: 5, rate: oftener},

@@ -49,9 +49,13 @@ func (w *World) faulty(ctx context.Context, p *process, x *waiter, do func(conte
 			}
 		})
 		return pipelinetest.ErrLost
+	case FreezeBefore:
+		w.freeze(p, x)
+		if w.thawed(p, x); p.isDead() {
+			return pipelinetest.ErrKilled
+		}
 	case FreezeAfter, Freeze:
-		w.audit.Frozen(p.name, w.trueTime())
-		p.frozen = w.sched.time() + w.between(x, time.Second, 2*p.policy.ClaimTTL+10*time.Second)
+		w.freeze(p, x)
 	}
 	if w.storeDown(x) {
 		return errThrottled
@@ -67,10 +71,21 @@ func (w *World) faulty(ctx context.Context, p *process, x *waiter, do func(conte
 		}
 	}
 	if p.frozen > w.sched.time() { // it does not see the answer before it is woken
-		y := w.sched.add(&waiter{p: p, name: "answer of " + x.name, on: x.on, timer: true, due: p.frozen})
-		<-y.wake
+		w.thawed(p, x)
 	}
 	return err
+}
+
+// freeze stops a process for longer than its claims last.
+func (w *World) freeze(p *process, x *waiter) {
+	w.audit.Frozen(p.name, w.trueTime())
+	p.frozen = w.sched.time() + w.between(x, p.policy.ClaimTTL+p.policy.MaxSkew, 2*p.policy.ClaimTTL+40*time.Second)
+}
+
+// thawed waits until the process is woken, or dead.
+func (w *World) thawed(p *process, x *waiter) {
+	y := w.sched.add(&waiter{p: p, name: "woken at " + x.name, on: x.on, timer: true, due: p.frozen})
+	<-y.wake
 }
 
 // storeDown says that the store answers nobody.

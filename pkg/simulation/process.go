@@ -33,6 +33,7 @@ type process struct {
 
 	skew    time.Duration // of its clock; set while nobody runs
 	frozen  time.Duration // until then; set while nobody runs
+	ill     illness       // set while nobody runs
 	drained bool
 
 	mu   sync.Mutex

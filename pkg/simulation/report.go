@@ -11,9 +11,10 @@ import (
 // Report is what many worlds came to. Reports add up.
 type Report struct {
 	Worlds  int            `json:"worlds"`
+	Points  int            `json:"points,omitempty"` // at which a fault was to be forced, each in a world of its own
 	Events  int            `json:"events"`
 	Virtual time.Duration  `json:"virtual"`
-	Took    time.Duration  `json:"took"` // of one processor
+	Took    time.Duration  `json:"took"` // of processor time
 	Fired   map[Kind]int   `json:"fired"`
 	Checked map[string]int `json:"checked"`
 	Ends    map[string]int `json:"ends"`
@@ -52,6 +53,7 @@ const maxEnds = 2_000_000
 // Add adds another report.
 func (r *Report) Add(o *Report) {
 	r.Worlds += o.Worlds
+	r.Points += o.Points
 	r.Events += o.Events
 	r.Virtual += o.Virtual
 	r.Took += o.Took
@@ -96,8 +98,11 @@ func (r *Report) Unchecked() (left []string) {
 func (r *Report) Print(out io.Writer) {
 	seconds := max(r.Took.Seconds(), 0.001)
 	worlds := max(1, r.Worlds)
-	fmt.Fprintf(out, "%d worlds, %d events (%d a world), %v of virtual time; %.0f worlds a second and processor; %d different ends\n",
+	fmt.Fprintf(out, "%d worlds, %d events (%d a world), %v of virtual time; %.0f worlds a second of one processor; %d different ends\n",
 		r.Worlds, r.Events, r.Events/worlds, r.Virtual.Round(time.Hour), float64(r.Worlds)/seconds, len(r.Ends))
+	if r.Points > 0 {
+		fmt.Fprintf(out, "%d of %d points\n", r.Worlds, r.Points)
+	}
 	fmt.Fprint(out, "promises checked:")
 	for _, p := range promises {
 		fmt.Fprintf(out, " %s %d", p, r.Checked[p])

@@ -37,11 +37,7 @@ func TestSim(t *testing.T) {
 	p := resumed(t)
 	for p.Done < *worlds && until(begin) {
 		n := min(round, *worlds-p.Done)
-		left := time.Duration(0)
-		if *budget > 0 {
-			left = *budget - time.Since(begin)
-		}
-		report := spread(t, "worlds", p.Next, n, left)
+		report := spread(t, "worlds", p.Next, n, left(begin)*6/10)
 		report.Ends = counted(report.Ends, *worlds > round)
 		p.Report.Add(report)
 		p.Next, p.Done = p.Next+uint64(n), p.Done+n
@@ -59,13 +55,24 @@ func TestSim(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	forced := spread(t, "forced", *first, 0, 0)
+	forced := spread(t, "forced", *first, 0, left(begin))
 	fmt.Println("every fault forced once at every call of a world where it may happen:")
 	forced.Print(os.Stdout)
+	if forced.Worlds < forced.Points && !forced.Stopped && len(forced.Broken) == 0 {
+		t.Errorf("%d of %d points were tried", forced.Worlds, forced.Points)
+	}
 	if len(forced.Broken) > 0 {
 		t.Errorf("%d worlds with a forced fault broke a promise", len(forced.Broken))
 	}
 	fmt.Printf("all of it took %v\n", time.Since(begin).Round(time.Second))
+}
+
+// left is how much of the time given is left; 0 if none was given.
+func left(begin time.Time) time.Duration {
+	if *budget == 0 {
+		return 0
+	}
+	return max(time.Second, *budget-time.Since(begin))
 }
 
 // judge fails the run for broken promises, and for what it did not try.
@@ -197,11 +204,11 @@ func TestShard(t *testing.T) {
 			}
 		}
 	case "forced":
-		forced(t, int(*first-firstSeed), *stride, run)
+		report.Points = forced(t, int(*first-firstSeed), *stride, run)
 	default:
 		t.Fatalf("there is no shard %q", *shard)
 	}
-	report.Took = time.Since(begin)
+	report.Took = simulation.Used()
 	body, err := json.Marshal(report)
 	if err != nil {
 		t.Fatal(err)

@@ -32,6 +32,13 @@ func clean(more int) {
 // stall is how long a step takes that the runtime may have disturbed: half of what makes it do so.
 const stall = 5 * time.Millisecond
 
+// Used is the processor time that this process has used.
+func Used() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 // realTime is the machine's, also inside of a bubble.
 func realTime() time.Duration {
 	var t syscall.Timeval

@@ -59,7 +59,7 @@ func TestWorlds(t *testing.T) {
 		}
 		out := simulation.Run(t, simulation.NewSpec(*first+uint64(n)))
 		if out.Broken != nil {
-			t.Fatalf("world %d of %d broke a promise\n%s", n+1, *worlds, told(t, out))
+			t.Fatalf("world %d of %d broke a promise: %s\n%s", n+1, *worlds, out.Broken, told(t, out))
 		}
 	}
 }

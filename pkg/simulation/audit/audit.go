@@ -99,7 +99,11 @@ type claim struct {
 	at         pipeline.Instant // true time
 	kept       pipeline.Instant // true time of the last claim or renewal that landed
 	step       int
-	ended      string // the op that ended it
+	ended      string         // the op that ended it
+	tries      map[string]int // that were sent, by call
+	back       int            // tries that came back
+	charged    int            // of those, and not free
+	cost       pipeline.Money
 }
 
 // worker is what the auditor remembers of a process.

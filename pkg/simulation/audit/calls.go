@@ -9,13 +9,15 @@ import (
 
 // Try is one sending of a call, as the model saw it.
 type Try struct {
-	by    string
-	key   pipeline.ReplyKey
-	call  string
-	row   *row // whose it is; nil if that is not known
-	sent  pipeline.Instant
-	over  bool
-	least pipeline.Money // what it costs if it is billed
+	by     string
+	key    pipeline.ReplyKey
+	policy *pipeline.Policy // of who sends it
+	claim  string
+	call   string
+	row    *row // whose it is; nil if that is not known
+	sent   pipeline.Instant
+	over   bool
+	least  pipeline.Money // what it costs if it is billed
 }
 
 // reply is what is known of a stored answer.
@@ -38,12 +40,12 @@ type message struct {
 }
 
 // Asked looks at a try at the moment at which the worker sends it. reached tells if it got to the model.
-func (a *Auditor) Asked(by string, sent pipeline.Instant, chunk int, call string, r pipeline.Request) *Try {
+func (a *Auditor) Asked(by string, sent pipeline.Instant, policy *pipeline.Policy, chunk int, call string, r pipeline.Request) *Try {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 
 	a.step++
-	t := &Try{by: by, key: r.Key, call: call, sent: sent}
+	t := &Try{by: by, key: r.Key, call: call, sent: sent, policy: policy}
 	known, c := a.holds(by, chunk)
 	id := by + " asks " + call
 	if stored := a.replies[r.Key]; stored != nil && !a.restored {
@@ -56,7 +58,7 @@ func (a *Auditor) Asked(by string, sent pipeline.Instant, chunk int, call string
 	if known == nil {
 		return t
 	}
-	t.row = known
+	t.row, t.claim = known, c.id
 	id = known.Ref.String() + " " + call
 	if a.restored {
 		return t
@@ -66,7 +68,25 @@ func (a *Auditor) Asked(by string, sent pipeline.Instant, chunk int, call string
 	known.pending++
 	a.check("P3", id, known.charged+known.pending <= now.Allowed, "%d tries were sent and charged, %d are under way, and %d are allowed", known.charged, known.pending, now.Allowed)
 	a.mayAsk(by, id, sent, known)
+	a.bounded(t, id, c)
 	return t
+}
+
+// bounded: tries of a call have their number in an attempt, and the attempt its time.
+func (a *Auditor) bounded(t *Try, id string, c claim) {
+	last := &t.row.claims[len(t.row.claims)-1]
+	if last.tries == nil {
+		last.tries = map[string]int{}
+	}
+	// A stage is asked once in an attempt.
+	last.tries[t.call]++
+	a.check("P7", id, last.tries[t.call] <= t.policy.MaxTries, "try %d in one attempt, the policy allows %d", last.tries[t.call], t.policy.MaxTries)
+	age := t.sent.Sub(c.at)
+	a.check("P7", id, age <= t.policy.AttemptTimeout+time.Second, "a try is sent %v after its claim, an attempt lasts %v", age, t.policy.AttemptTimeout)
+	if j := a.jobs[t.row.Job]; j != nil && j.Deadline != 0 {
+		late := t.sent.Sub(j.Deadline)
+		a.check("P9", id, late <= 2*time.Second+t.policy.MaxSkew, "a try is sent %v after the job's deadline", late)
+	}
 }
 
 // mayAsk: no try two seconds after a cancel, a pause or an end.
@@ -109,10 +129,10 @@ func (a *Auditor) holds(by string, chunk int) (*row, claim) {
 }
 
 // Unsent tells that a try never got to the model.
-func (a *Auditor) Unsent(t *Try) {
+func (a *Auditor) Unsent(t *Try, at pipeline.Instant) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.over(t, false, 0)
+	a.over(t, at, false, 0)
 }
 
 // Answered tells what the model answered, and that it arrived.
@@ -123,7 +143,7 @@ func (a *Auditor) Answered(t *Try, at pipeline.Instant, r pipeline.Response, pri
 	var failed *pipeline.ModelError
 	cost := price.Of(r.Usage.Input, r.Usage.Output)
 	if !errors.As(err, &failed) {
-		a.over(t, true, cost)
+		a.over(t, at, true, cost)
 		if r.Stop == pipeline.StopEnd && len(r.Text) > 0 && r.Text[len(r.Text)-1] == '}' && t.row != nil {
 			a.unsaved[saving{t.by, t.key}] = t.call
 		}
@@ -134,22 +154,31 @@ func (a *Auditor) Answered(t *Try, at pipeline.Instant, r pipeline.Response, pri
 	case pipeline.Throttled, pipeline.Quota, pipeline.Rejected, pipeline.Unavailable, pipeline.TooLong:
 		free = true
 	}
-	a.over(t, !free, cost)
+	a.over(t, at, !free, cost)
 }
 
 // Unanswered tells that an answer never arrived: its worker died, or gave up waiting. It may have been billed.
-func (a *Auditor) Unanswered(t *Try, cost pipeline.Money) {
+func (a *Auditor) Unanswered(t *Try, at pipeline.Instant, cost pipeline.Money) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.over(t, true, cost)
+	a.over(t, at, true, cost)
 }
 
-func (a *Auditor) over(t *Try, charged bool, cost pipeline.Money) {
+func (a *Auditor) over(t *Try, at pipeline.Instant, charged bool, cost pipeline.Money) {
 	if t.over || t.row == nil {
 		return
 	}
 	t.over = true
+	a.aborted(t, at)
 	t.row.pending--
+	if n := len(t.row.claims); n > 0 && t.row.claims[n-1].id == t.claim {
+		last := &t.row.claims[n-1]
+		last.back++
+		if charged {
+			last.charged++
+			last.cost += cost
+		}
+	}
 	if !charged {
 		return
 	}
@@ -157,6 +186,25 @@ func (a *Auditor) over(t *Try, charged bool, cost pipeline.Money) {
 	if j := a.jobs[t.row.Job]; j != nil && !a.restored {
 		j.billed += cost
 		a.check("P3", string(t.row.Job), j.budgeted == 0 || j.billed <= j.budgeted, "%s are billed, the ceiling is %s", j.billed, j.budgeted)
+	}
+}
+
+// aborted: a call in flight is aborted when its job is cancelled, and after its time; by a worker that is neither
+// frozen nor has trouble with the store, that is.
+func (a *Auditor) aborted(t *Try, at pipeline.Instant) {
+	w := a.worker(t.by)
+	if w.dead || !a.cfg.Calm || w.late || w.frozen != 0 && w.frozen >= t.sent.Add(-5*time.Minute) {
+		return
+	}
+	id := t.row.Ref.String() + " " + t.call
+	a.check("P7", id, at.Sub(t.sent) <= t.policy.CallTimeout+time.Second, "a call took %v, it has %v", at.Sub(t.sent), t.policy.CallTimeout)
+	for _, trouble := range w.trouble {
+		if trouble >= t.sent.Add(-10*time.Second) {
+			return
+		}
+	}
+	if j := a.jobs[t.row.Job]; j != nil && j.cancelled != 0 && j.cancelled >= t.sent {
+		a.check("P9", id, at.Sub(j.cancelled) <= 2*time.Second, "a call in flight was aborted only %v after the job was cancelled", at.Sub(j.cancelled))
 	}
 }
 

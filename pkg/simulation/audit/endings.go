@@ -62,6 +62,7 @@ func (w want) matches(n *pipeline.Task) bool {
 func (a *Auditor) became(w Write, b, n *pipeline.Task, r pipeline.Record, known *row) {
 	id := w.Ref.String()
 	late, unsure := a.late(w, r.EndedAt)
+	unsure = unsure || r.Failure.Kind == pipeline.StoreFault // the job may be what could not be read
 	first := wants(w.Policy, b, r.Outcome, r.Failure.Kind, r.Answers, late)
 	ok := first.matches(n)
 	if !ok && unsure {
@@ -118,6 +119,7 @@ func (a *Auditor) ended(w Write, known *row, b, n *pipeline.Task) {
 		return
 	}
 	a.became(w, b, n, r, known)
+	a.accounted(w, known, r)
 	switch n.Status {
 	case pipeline.TaskCancelled:
 		a.stopped(w, b, r.Failure)
@@ -126,6 +128,22 @@ func (a *Auditor) ended(w Write, known *row, b, n *pipeline.Task) {
 		a.check("P6", id, j == nil || !j.was(pipeline.JobRunning) || w.At.Sub(j.moved) < 5*time.Minute, "parked although its job runs")
 	case pipeline.TaskAbandoned:
 		a.givenUp(w, b, r)
+	}
+}
+
+// accounted: the record names every try of the attempt, and what they cost.
+func (a *Auditor) accounted(w Write, known *row, r pipeline.Record) {
+	if len(known.claims) == 0 || a.restored || len(a.jobs) > 1 || w.Ref.ID.Kind() != pipeline.TaskWork {
+		return
+	}
+	id, c := w.Ref.String(), known.claims[len(known.claims)-1]
+	if w.Op == EndClaim {
+		a.check("P4", id, r.Tries >= c.back, "%d tries came back in this attempt, its record has %d", c.back, r.Tries)
+	}
+	a.check("P4", id, r.Tries+r.Unnamed >= c.charged, "%d tries of this attempt were sent, its record has %d and knows %d by number", c.charged, r.Tries, r.Unnamed)
+	a.check("P3", id, r.Charged >= c.charged, "%d tries of this attempt are charged, its record says %d", c.charged, r.Charged)
+	if w.Op == EndClaim {
+		a.check("P3", id, r.Cost >= c.cost, "the tries of this attempt cost %s, its record says %s", c.cost, r.Cost)
 	}
 }
 
@@ -170,6 +188,7 @@ func (a *Auditor) expired(w Write, known *row, b, n *pipeline.Task) {
 	a.endClaim(known, w)
 	if r, ok := a.record(w, b.Generation, pipeline.ExpiredBy); ok {
 		a.check("P4", id, r.Outcome == pipeline.Died && r.Failure.Kind == pipeline.Lost, "the record of a lost attempt says %s: %s", r.Outcome, r.Failure)
+		a.accounted(w, known, r)
 		r.Answers = b.Answers
 		a.became(w, b, n, r, known)
 	}

@@ -79,7 +79,7 @@ func (a *Auditor) Job(w JobWrite) {
 	if w.Before.Deadline != w.After.Deadline {
 		j.deadlines++
 		j.moved = w.At
-		a.check("P5", id, w.After.Deadline > w.Before.Deadline, "%s brought the deadline forward: %s -> %s", w.Op, w.Before.Deadline, w.After.Deadline)
+		a.check("P5", id, w.After.Deadline > w.Before.Deadline || w.After.Status.Ended(), "%s brought the deadline forward: %s -> %s", w.Op, w.Before.Deadline, w.After.Deadline)
 	}
 	j.Job = w.After
 	if w.After.Status.Ended() && !w.Before.Status.Ended() {
@@ -120,6 +120,7 @@ func (a *Auditor) jobEnded(w JobWrite, j *job) {
 	a.check("P10", id, j.EndedAt != 0, "the job has ended, and does not say when")
 	grace := 6 * time.Hour
 	a.check("P7", id, j.Deadline == 0 || w.At <= j.Deadline.Add(grace), "it ended %v after its deadline", w.At.Sub(j.Deadline))
+	a.check("P4", id, j.Status == pipeline.JobCompleted || !j.Reason.None(), "it ended %s without a reason", j.Status)
 	if j.Result == "" {
 		a.check("P4", id, j.Status == pipeline.JobFailed && !j.Reason.None(), "it ended %s without a result and without a reason", j.Status)
 		return

@@ -53,6 +53,7 @@ func (a *Auditor) result(j *job, rows map[pipeline.TaskID]pipeline.Task) {
 	}
 	a.check("P1", id, (j.Status == pipeline.JobCompleted) == (len(missing) == 0 && len(m.Chunks) > 0) || j.Status == pipeline.JobCancelled || j.Status == pipeline.JobFailed,
 		"it ended %s with %d cells missing", j.Status, len(missing))
+	a.feed(j, r)
 	for _, t := range rows {
 		if t.ID.Kind() == pipeline.TaskFinalize {
 			continue
@@ -78,4 +79,26 @@ func (a *Auditor) cells(row pipeline.Task, stage int) map[string]pipeline.CellSt
 		states[c.Call] = c.State
 	}
 	return states
+}
+
+// feed: who read the feed to its end knows what the result says, and has taken back the rest.
+func (a *Auditor) feed(j *job, r pipeline.Result) {
+	id := string(j.ID)
+	groups, err := a.cfg.Store.Findings(a.ctx, j.ID, 0, 0)
+	if !a.check("P1", id, err == nil, "its feed cannot be read: %v", err) || a.restored {
+		return
+	}
+	last := map[string]pipeline.FindingState{}
+	for _, g := range groups {
+		for _, f := range g.Findings {
+			last[f.ID] = f.State
+		}
+	}
+	for _, f := range r.Findings {
+		a.check("P1", id, last[f.ID] == pipeline.Confirmed, "finding %s is in the result, and the feed says %q", f.ID, last[f.ID])
+		delete(last, f.ID)
+	}
+	for finding, state := range last {
+		a.check("P1", id, state == pipeline.Withdrawn, "finding %s is not in the result, and the feed says %q", finding, state)
+	}
 }
