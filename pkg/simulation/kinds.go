@@ -11,6 +11,7 @@ const (
 	LoseWrite    Kind = "write lost on its way"
 	LateWrite    Kind = "write lands late, its caller was told that the store is busy"
 	Throttle     Kind = "write throttled"
+	Conflict     Kind = "write met a transaction"
 	FreezeBefore Kind = "frozen before the write, which lands when it is woken"
 	FreezeAfter  Kind = "frozen after the write, woken later"
 	Freeze       Kind = "frozen at a read, woken later"
@@ -64,7 +65,11 @@ type trait struct {
 
 func writes(x *waiter) bool { return x.p != nil && x.write && x.name != "Receive" }
 func stores(x *waiter) bool { return writes(x) && x.name != "Complete" }
-func reads(x *waiter) bool  { return x.p != nil && !x.write && !x.timer }
+
+// rowWrites are those that a transaction may be in the way of.
+var rowWrites = only("Claim", "Renew", "Checkpoint", "End", "Redrive", "Expire", "Ring", "Postpone", "Unpark", "Close", "Buried", "SetJob", "Submit")
+
+func reads(x *waiter) bool { return x.p != nil && !x.write && !x.timer }
 func anyCall(x *waiter) bool {
 	return x.p != nil && !x.timer && x.p.role != person
 }
@@ -98,6 +103,7 @@ var traits = []trait{
 	{kind: LoseReply, at: stores, most: 12, rate: often},
 	{kind: LoseWrite, at: stores, most: 12, rate: often},
 	{kind: LateWrite, at: stores, most: 6, rate: seldom},
+	{kind: Conflict, at: rowWrites, most: 10, rate: seldom},
 	{kind: Throttle, at: stores, most: 25, rate: often},
 	{kind: FreezeBefore, at: writes, most: 4, rate: seldom},
 	{kind: FreezeAfter, at: writes, most: 4, rate: seldom},

@@ -17,7 +17,7 @@ var errThrottled = fmt.Errorf("throttled by the simulation: %w", pipeline.ErrBus
 func (w *World) perform(ctx context.Context, p *process, x *waiter, do func(context.Context, *waiter) error) error {
 	e := w.begin(p, x)
 	err := w.faulty(ctx, p, x, do)
-	if errors.Is(err, pipeline.ErrBusy) && !errors.Is(err, pipeline.ErrFenced) {
+	if errors.Is(err, pipeline.ErrBusy) || errors.Is(err, pipeline.ErrConflict) {
 		w.audit.Trouble(p.name, w.trueTime(), x.fault == LateWrite)
 		if x.name == "PutReply" {
 			w.audit.Unsaved(p.name)
@@ -38,6 +38,8 @@ func (w *World) faulty(ctx context.Context, p *process, x *waiter, do func(conte
 		return pipelinetest.ErrKilled
 	case Throttle, ThrottleRead:
 		return errThrottled
+	case Conflict:
+		return fmt.Errorf("by the simulation: %w", pipeline.ErrConflict)
 	case LoseWrite:
 		return pipelinetest.ErrLost
 	case LateWrite:

@@ -101,6 +101,7 @@ type claim struct {
 	step       int
 	ended      string         // the op that ended it
 	tries      map[string]int // that were sent, by call
+	rung       bool           // by its own worker, when that was asked to stop
 	back       int            // tries that came back
 	charged    int            // of those, and not free
 	cost       pipeline.Money

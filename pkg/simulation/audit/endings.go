@@ -172,7 +172,7 @@ func (a *Auditor) stopped(w Write, b *pipeline.Task, why pipeline.Failure) {
 	if j == nil || a.restored {
 		return
 	}
-	late := w.Local > j.Deadline.Add(-time.Second) && j.Deadline != 0
+	late := j.Deadline != 0 && w.Local > j.Deadline.Add(-w.Policy.MaxSkew-time.Second)
 	a.check("P5", id, j.cancelled > 0 || j.Status.Ended() || late || j.ceiling || j.deadlines > 1 || j.splitFailed(a),
 		"cancelled (%s) although nobody cancelled its job, which is %s until %s", why, j.Status, j.Deadline)
 }

@@ -4,7 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -18,22 +18,26 @@ var theRules = map[string]bool{
 }
 
 func TestTheAuditorUsesNoneOfTheRulesThatTheProgramDecidesBy(t *testing.T) {
-	notTests := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
-	packages, err := parser.ParseDir(token.NewFileSet(), ".", notTests, 0)
+	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := 0
-	for _, p := range packages {
-		for name, file := range p.Files {
-			files++
-			ast.Inspect(file, func(n ast.Node) bool {
-				if use, is := n.(*ast.SelectorExpr); is && theRules[use.Sel.Name] && !ours(use) {
-					t.Errorf("%s uses %s", name, use.Sel.Name)
-				}
-				return true
-			})
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
 		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files++
+		ast.Inspect(file, func(n ast.Node) bool {
+			if use, is := n.(*ast.SelectorExpr); is && theRules[use.Sel.Name] && !ours(use) {
+				t.Errorf("%s uses %s", name, use.Sel.Name)
+			}
+			return true
+		})
 	}
 	if files == 0 {
 		t.Error("there is nothing to look at")

@@ -210,6 +210,15 @@ func (a *Auditor) rung(w Write, known *row, b, n *pipeline.Task) {
 	a.check("P7", id, n.Ring == b.Ring+1, "a ring did not raise the ring number")
 	a.check("P7", id, b.Attempts < w.Policy.MaxAttempts, "a row whose %d attempts are used up was rung by %s, whose policy allows %d", b.Attempts, w.By, w.Policy.MaxAttempts)
 	a.check("P7", id, n.Status == b.Status && n.Attempts == b.Attempts && n.Generation == b.Generation, "a ring changed more than the ring")
+	known.allRings++
+	if n := len(known.claims); n > 0 && known.claims[n-1].by == w.By && b.Reason.Kind == pipeline.Shutdown {
+		// Who is asked to stop rings what it leaves, once, whoever has rung it since.
+		last := &known.claims[n-1]
+		a.check("P7", id, !last.rung, "%s rings twice what it left when it was asked to stop", w.By)
+		last.rung = true
+		known.rings = append(known.rings, w.At)
+		return
+	}
 	// Once rung, nobody rings a row again before it is due, and each ring puts the next off for twice as long.
 	k, skews := len(known.rings), 2*w.Policy.MaxSkew
 	from := known.pendingAt
@@ -220,7 +229,6 @@ func (a *Auditor) rung(w Write, known *row, b, n *pipeline.Task) {
 	least := growing(w.Policy.RingDelay, w.Policy.RingLimit, k) - skews
 	a.check("P7", id, n.DueAt.Sub(from) >= least, "ring %d since it became pending puts the next off by %v, at least %v is promised", k+1, n.DueAt.Sub(from), least)
 	known.rings = append(known.rings, w.At)
-	known.allRings++
 }
 
 // growing is a wait that doubles up to its limit.
