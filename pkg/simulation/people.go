@@ -137,7 +137,11 @@ func (h *people) act(w *World, kind Kind, x *waiter) {
 		})
 	case RedriveJob:
 		h.later(1)
-		w.later(w.between(x, 0, 30*time.Minute), "redrive", string(id), func() {
+		after := w.between(x, 0, 30*time.Minute)
+		if after/time.Millisecond%2 == 0 { // at once
+			after = 0
+		}
+		w.later(after, "redrive", string(id), func() {
 			h.later(-1)
 			h.do(w, "redrive", func(ctx context.Context) error {
 				_, err := desk.Triage.Redrive(ctx, id)

@@ -1,6 +1,9 @@
 package audit
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"holdfast/pkg/pipeline"
@@ -125,6 +128,7 @@ func (a *Auditor) jobEnded(w JobWrite, j *job) {
 		a.check("P4", id, j.Status == pipeline.JobFailed && !j.Reason.None(), "it ended %s without a result and without a reason", j.Status)
 		return
 	}
+	a.endedBy(w, j)
 	rows, err := pipeline.AllTasks(a.ctx, a.cfg.Store, j.ID)
 	if !a.check("P1", id, err == nil, "its rows cannot be read: %v", err) {
 		return
@@ -135,6 +139,19 @@ func (a *Auditor) jobEnded(w JobWrite, j *job) {
 		a.check("P1", id, r.Status.Ended() || r.ID.Kind() == pipeline.TaskFinalize, "it ended %s while %s is %s", j.Status, r.ID, r.Status)
 	}
 	a.result(j, byID)
+}
+
+// endedBy: the result is of this epoch, by who had claimed its finalize under the generation that it names.
+func (a *Auditor) endedBy(w JobWrite, j *job) {
+	id := string(j.ID)
+	var epoch, generation int64
+	_, err := fmt.Sscanf(strings.TrimPrefix(j.Result, "result/"+id+"/"), "%d-%d.json", &epoch, &generation)
+	if !a.check("P2", id, err == nil && epoch == j.Epoch, "epoch %d of the job ends with the result %s", j.Epoch, j.Result) || a.restored {
+		return
+	}
+	known := a.rows[pipeline.Ref{Job: j.ID, ID: pipeline.FinalizeTask(j.Epoch)}]
+	ok := known != nil && slices.ContainsFunc(known.claims, func(c claim) bool { return c.by == w.By && c.generation == generation })
+	a.check("P2", id, ok, "%s ended epoch %d under generation %d, and never claimed that of its finalize", w.By, j.Epoch, generation)
 }
 
 // Money looks at a budget after a write of it.
