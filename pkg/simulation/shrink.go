@@ -104,8 +104,11 @@ func (s Spec) Command() string {
 		name        string
 		value, want int
 	}{
-		{"chunks", s.Chunks, usual.Chunks}, {"stages", s.Stages, usual.Stages}, {"calls", s.Calls, usual.Calls},
-		{"workers", s.Workers, usual.Workers}, {"calm", s.Calm, usual.Calm},
+		{"chunks", s.Chunks, usual.Chunks},
+		{"stages", s.Stages, usual.Stages},
+		{"calls", s.Calls, usual.Calls},
+		{"workers", s.Workers, usual.Workers},
+		{"calm", s.Calm, usual.Calm},
 	} {
 		if flag.value != flag.want {
 			fmt.Fprintf(&b, " -%s %d", flag.name, flag.value)

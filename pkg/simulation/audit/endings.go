@@ -139,11 +139,32 @@ func (a *Auditor) accounted(w Write, known *row, r pipeline.Record) {
 	id, c := w.Ref.String(), known.claims[len(known.claims)-1]
 	if w.Op == EndClaim {
 		a.check("P4", id, r.Tries >= c.back, "%d tries came back in this attempt, its record has %d", c.back, r.Tries)
+		named := a.journal(w)
+		a.check("P4", id, named >= c.back, "%d tries came back in this attempt, its journal names %d", c.back, named)
 	}
 	a.check("P4", id, r.Tries+r.Unnamed >= c.charged, "%d tries of this attempt were sent, its record has %d and knows %d by number", c.charged, r.Tries, r.Unnamed)
 	a.check("P3", id, r.Charged >= c.charged, "%d tries of this attempt are charged, its record says %d", c.charged, r.Charged)
 	if w.Op == EndClaim {
 		a.check("P3", id, r.Cost >= c.cost, "the tries of this attempt cost %s, its record says %s", c.cost, r.Cost)
+	}
+}
+
+// journal is how many tries of the claim that ended are named, each with its call, and its reason if it failed.
+func (a *Auditor) journal(w Write) (named int) {
+	generation := w.Before.Generation
+	for page := 0; ; page++ {
+		body, found := a.item(w.Ref.Job, pipeline.JournalKey(w.Ref.ID, generation, page))
+		if !found {
+			return named
+		}
+		j, err := pipeline.Decode[pipeline.Journal](body, "journal")
+		if !a.check("P4", w.Ref.String(), err == nil, "its journal cannot be read: %v", err) {
+			return named
+		}
+		named += len(j.Tries)
+		for _, t := range j.Tries {
+			a.check("P4", w.Ref.String(), t.Call != "" && (t.Failure.None() || t.Failure.Cause != ""), "a try of %q that failed (%s) does not say why", t.Call, t.Failure.Kind)
+		}
 	}
 }
 

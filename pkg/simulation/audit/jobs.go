@@ -76,6 +76,7 @@ func (a *Auditor) Job(w JobWrite) {
 	a.check("P5", id, w.Before == j.Job, "the job changed beside the writes that were seen: %s -> %s", j.Status, w.Before.Status)
 	a.check("P2", id, w.Before.Epoch == w.After.Epoch || w.Op == Redrive && w.After.Epoch == w.Before.Epoch+1, "%s set the epoch from %d to %d", w.Op, w.Before.Epoch, w.After.Epoch)
 	a.check("P5", id, w.Before.Fingerprint == w.After.Fingerprint && w.Before.Model == w.After.Model && w.Before.Tries == w.After.Tries, "%s changed what the job is pinned to", w.Op)
+	a.check("P5", id, !w.Before.Status.Ended() || w.Op == Redrive, "%s by %s changed a job that had ended %s", w.Op, w.By, w.Before.Status)
 	if w.Before.Status != w.After.Status {
 		a.moved(w, j)
 	}
@@ -154,6 +155,13 @@ func (a *Auditor) endedBy(w JobWrite, j *job) {
 	a.check("P2", id, ok, "%s ended epoch %d under generation %d, and never claimed that of its finalize", w.By, j.Epoch, generation)
 }
 
+// raise: a redrive of one task adds no more than all of the job may cost at worst.
+func (a *Auditor) raise(id pipeline.JobID, by pipeline.Money) {
+	body, found := a.item(id, pipeline.PlanKey)
+	plan, err := pipeline.Decode[pipeline.Plan](body, "plan")
+	a.check("P3", string(id), found && err == nil && by <= 2*plan.Worst, "the ceiling is raised by %s for one task, all of the job costs %s at worst", by, plan.Worst)
+}
+
 // Money looks at a budget after a write of it.
 func (a *Auditor) Money(by string, _ pipeline.Instant, id pipeline.JobID, b pipeline.Budget, raised pipeline.Money, short bool) {
 	j := a.jobs[id]
@@ -163,6 +171,9 @@ func (a *Auditor) Money(by string, _ pipeline.Instant, id pipeline.JobID, b pipe
 	j.ceiling = j.ceiling || short
 	if j.opened == 0 {
 		j.opened = b.Ceiling
+	}
+	if raised > 0 {
+		a.raise(id, raised)
 	}
 	j.raised += raised
 	j.budgeted = b.Ceiling
