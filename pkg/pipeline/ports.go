@@ -38,8 +38,9 @@ type Jobs interface {
 	Submit(ctx context.Context, job Job, split Task) (stands Job, created bool, err error)
 	// Job is a consistent read. ErrNotFound.
 	Job(ctx context.Context, id JobID) (Job, error)
-	// SetJob replaces the row, on condition that epoch and status are still those of seen; otherwise it returns the
-	// row that stands and ErrFenced. Repeating a SetJob that landed is recognised (the row equals next): no error.
+	// SetJob replaces the row, on condition that epoch, status, pause and deadline are still those of seen: a job that was
+	// paused, resumed and paused again has the same status, and is not as it was seen. Otherwise it returns the row that
+	// stands and ErrFenced. Repeating a SetJob that landed is recognised (the row equals next): no error.
 	// ErrNotFound if there is no such row: nothing brings one back.
 	SetJob(ctx context.Context, seen, next Job) (Job, error)
 	// Jobs lists a tenant's jobs, newest first; "" is the first and the last cursor.
@@ -72,7 +73,7 @@ type Tasks interface {
 	// due_at, ended_by, reason.
 	End(ctx context.Context, w EndWrite) (Task, error)
 	// Redrive is a transaction: the task is still as seen and has ended (abandoned, done with failed cells, stopped by
-	// the ceiling or the deadline), and the job is as seen (status, epoch). ErrFenced if not, ErrConflict to try again.
+	// the ceiling or the deadline), and the job is as seen, as in SetJob. ErrFenced if not, ErrConflict to try again.
 	// Sets pending, generation + 1; attempts, deferrals, losses and rings 0; accepted and its bodies, max_tries; ready
 	// and due now; not buried.
 	Redrive(ctx context.Context, w RedriveWrite) (Task, Job, error)
