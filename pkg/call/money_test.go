@@ -74,7 +74,9 @@ func TestPurse(t *testing.T) {
 		b.store = memory.New()
 		b.cfg.Replies, b.cfg.Blobs, b.cfg.Limits = b.store, b.store, b.store
 		b.cfg.Budgets = pipelinetest.Wrap(b.store, pipelinetest.LoseWrites(5, "Reserve"))
-		b.cfg.OpenBudget = func(ctx context.Context, job pipeline.JobID) error { return b.store.OpenBudget(ctx, job, pipeline.Dollar) }
+		b.cfg.OpenBudget = func(ctx context.Context, job pipeline.JobID) error {
+			return b.store.OpenBudget(ctx, job, pipeline.Dollar)
+		}
 	})
 	in(t, "nothing is reserved for what is stored", func(b *bench) {
 		b.one(1, "q")

@@ -83,7 +83,7 @@ func (a *Auditor) Job(w JobWrite) {
 	if w.Before.Deadline != w.After.Deadline {
 		j.deadlines++
 		j.moved = w.At
-		a.check("P5", id, w.After.Deadline > w.Before.Deadline || w.After.Status.Ended(), "%s brought the deadline forward: %s -> %s", w.Op, w.Before.Deadline, w.After.Deadline)
+		a.check("P5", id, w.After.Deadline > w.Before.Deadline, "%s brought the deadline forward: %s -> %s", w.Op, w.Before.Deadline, w.After.Deadline)
 	}
 	j.Job = w.After
 	if w.After.Status.Ended() && !w.Before.Status.Ended() {
