@@ -69,6 +69,14 @@ fmt: ## format
 mutants: ## break one clause at a time; each mutant must make its test fail
 	go run ./scripts/mutants
 
+.PHONY: sim
+sim: ## whole worlds in virtual time, and every fault at every call: at most three minutes; make sim N=1000000 runs long, and goes on where it stopped
+	SIM=1 go test ./pkg/simulation -run '^TestSim$$' -count 1 -v -timeout 0 $(if $(N),-worlds $(N) -state $(CURDIR)/bin/simulation-$(N).json,-worlds 6000 -budget 165s)
+
+.PHONY: sim-planted
+sim-planted: ## plant bugs of the protocol in the code, one at a time; the simulation must find each
+	go run ./scripts/mutants -timeout 5m -show 'world [0-9]+ of' pkg/simulation/testdata/planted.txt
+
 .PHONY: train
 train: ## make the classifier's weights again: make train CUAD=DIR
 	go run ./scripts/train -cuad "$(CUAD)"

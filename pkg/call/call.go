@@ -189,6 +189,9 @@ func (c *Caller) all(answers []pipeline.Answer, open []int, f pipeline.Failure, 
 
 // seat waits for a free slot, or for the reason why there is no more use in waiting.
 func (c *Caller) seat(ctx context.Context, a pipeline.Attempt) error {
+	if stopped := a.Stop(); stopped != nil { // a free slot is no reason to go on
+		return stopped
+	}
 	select {
 	case c.slots <- struct{}{}:
 		return nil

@@ -128,6 +128,9 @@ func (p *purse) reserve(ctx context.Context, part pipeline.Reservation, settle .
 			return sleep
 		}
 	}
+	if err == nil { // the last round opened the budget, and none is left to reserve in
+		err = pipeline.ErrBusy
+	}
 	return err
 }
 

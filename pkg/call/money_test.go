@@ -64,6 +64,20 @@ func TestPurse(t *testing.T) {
 			b.Errorf("got %+v open at the end", open)
 		}
 	})
+	in(t, "a budget that is opened in the last of all rounds, after a busy store, is no reservation: a deferral", func(b *bench) {
+		answer := b.one(1, "q")
+		if !answer.Defers || answer.Failure.None() {
+			b.Errorf("got %+v, want a deferral", answer)
+		}
+		b.sent(0)
+	}, func(b *bench) {
+		b.store = memory.New()
+		b.cfg.Replies, b.cfg.Blobs, b.cfg.Limits = b.store, b.store, b.store
+		b.cfg.Budgets = pipelinetest.Wrap(b.store, pipelinetest.LoseWrites(5, "Reserve"))
+		b.cfg.OpenBudget = func(ctx context.Context, job pipeline.JobID) error {
+			return b.store.OpenBudget(ctx, job, pipeline.Dollar)
+		}
+	})
 	in(t, "nothing is reserved for what is stored", func(b *bench) {
 		b.one(1, "q")
 		before := b.budget()

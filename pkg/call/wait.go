@@ -45,6 +45,9 @@ func (t *asking) admit(ctx context.Context) (s slot, err error) {
 
 // unlessStopped does what waits, under a context that ends when the attempt is stopped.
 func (t *asking) unlessStopped(ctx context.Context, wait func(ctx context.Context) error) error {
+	if stopped := t.a.Stop(); stopped != nil { // before anything is asked of the store
+		return stopped
+	}
 	awake, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var group pipeline.Group

@@ -85,6 +85,7 @@ func (s *Store) End(ctx context.Context, w pipeline.EndWrite) (pipeline.Task, er
 	return s.swap(ctx, "end", w.Ref,
 		all(
 			mine(w.Fence),
+			equals("accepted", w.Accepted),
 			atLeast("allowed", w.Allowed),
 		),
 		append(become(w.Ref, w.Verdict),

@@ -18,6 +18,8 @@ func (s *Store) jobItem(job pipeline.Job) item {
 	row := jobKey(job.ID)
 	row["epoch"] = valueOf(job.Epoch)
 	row["status"] = valueOf(string(job.Status))
+	row["paused_at"] = valueOf(int64(job.PausedAt))
+	row["deadline"] = valueOf(int64(job.Deadline))
 	row[bodyKey] = valueOf(string(pipeline.Encode(job)))
 	switch {
 	case !job.Status.Ended():
@@ -55,10 +57,12 @@ func sameJob(seen pipeline.Job) clause {
 	return all(
 		reads("status", seen.Status),
 		equals("epoch", seen.Epoch),
+		either(absent("paused_at"), equals("paused_at", seen.PausedAt)), // absent in rows of before it was compared
+		either(absent("deadline"), equals("deadline", seen.Deadline)),
 	)
 }
 
-// SetJob replaces the row if epoch and status are still those seen.
+// SetJob replaces the row if it is still as seen.
 func (s *Store) SetJob(ctx context.Context, seen, next pipeline.Job) (pipeline.Job, error) {
 	if err := jobFits(next); err != nil {
 		return pipeline.Job{}, err

@@ -46,7 +46,7 @@ func (s *Store) Job(ctx context.Context, id pipeline.JobID) (pipeline.Job, error
 	return job, nil
 }
 
-// SetJob replaces the row if epoch and status are still those seen.
+// SetJob replaces the row if it is still as seen.
 func (s *Store) SetJob(ctx context.Context, seen, next pipeline.Job) (pipeline.Job, error) {
 	if err := fits("job "+string(next.ID), encoded(next)); err != nil {
 		return pipeline.Job{}, err
@@ -70,7 +70,9 @@ func (s *Store) SetJob(ctx context.Context, seen, next pipeline.Job) (pipeline.J
 
 func sameJob(stands, seen pipeline.Job) bool {
 	return stands.Epoch == seen.Epoch &&
-		stands.Status == seen.Status
+		stands.Status == seen.Status &&
+		stands.PausedAt == seen.PausedAt &&
+		stands.Deadline == seen.Deadline
 }
 
 // Jobs lists a tenant's jobs, newest first.

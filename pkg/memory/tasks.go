@@ -178,6 +178,7 @@ func bodiesOf(row pipeline.Task, n int) []int64 {
 func (s *Store) End(ctx context.Context, w pipeline.EndWrite) (pipeline.Task, error) {
 	return s.change(ctx, "end", w.Ref, func(row pipeline.Task) bool {
 		return mine(row, w.Fence) &&
+			row.Accepted == w.Accepted &&
 			w.Allowed <= row.Allowed
 	}, func(row *pipeline.Task) {
 		become(row, w.Verdict)

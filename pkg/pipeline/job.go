@@ -34,7 +34,7 @@ func (s JobStatus) Ended() bool {
 	return false
 }
 
-// Job is the job's row. Status and Epoch are what every change of it is conditional on.
+// Job is the job's row. Status, Epoch, PausedAt and Deadline are what every change of it is conditional on.
 type Job struct {
 	ID          JobID     `json:"id"`
 	Run         int       `json:"run"` // 1, or more when a cancelled or failed one was submitted again

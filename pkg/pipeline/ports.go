@@ -38,8 +38,9 @@ type Jobs interface {
 	Submit(ctx context.Context, job Job, split Task) (stands Job, created bool, err error)
 	// Job is a consistent read. ErrNotFound.
 	Job(ctx context.Context, id JobID) (Job, error)
-	// SetJob replaces the row, on condition that epoch and status are still those of seen; otherwise it returns the
-	// row that stands and ErrFenced. Repeating a SetJob that landed is recognised (the row equals next): no error.
+	// SetJob replaces the row, on condition that epoch, status, pause and deadline are still those of seen: a job that was
+	// paused, resumed and paused again has the same status, and is not as it was seen. Otherwise it returns the row that
+	// stands and ErrFenced. Repeating a SetJob that landed is recognised (the row equals next): no error.
 	// ErrNotFound if there is no such row: nothing brings one back.
 	SetJob(ctx context.Context, seen, next Job) (Job, error)
 	// Jobs lists a tenant's jobs, newest first; "" is the first and the last cursor.
@@ -67,11 +68,12 @@ type Tasks interface {
 	// Checkpoint: the claim is mine and stage - 1 is the last accepted. Accepts the stage with this generation's body;
 	// attempts 1, losses 0; allowed never goes back nor over max_tries.
 	Checkpoint(ctx context.Context, w CheckpointWrite) (Task, error)
-	// End: the claim is mine; allowed may fall, never rise. Sets status, attempts, deferrals, losses, allowed, ready_at,
+	// End: the claim is mine, and the accepted stage is the one that the verdict was worked out from; allowed may fall,
+	// never rise. Sets status, attempts, deferrals, losses, allowed, ready_at,
 	// due_at, ended_by, reason.
 	End(ctx context.Context, w EndWrite) (Task, error)
 	// Redrive is a transaction: the task is still as seen and has ended (abandoned, done with failed cells, stopped by
-	// the ceiling or the deadline), and the job is as seen (status, epoch). ErrFenced if not, ErrConflict to try again.
+	// the ceiling or the deadline), and the job is as seen, as in SetJob. ErrFenced if not, ErrConflict to try again.
 	// Sets pending, generation + 1; attempts, deferrals, losses and rings 0; accepted and its bodies, max_tries; ready
 	// and due now; not buried.
 	Redrive(ctx context.Context, w RedriveWrite) (Task, Job, error)
@@ -133,11 +135,12 @@ type CheckpointWrite struct {
 type EndWrite struct {
 	Fence
 	Verdict
-	EndedBy string
-	Reason  Failure
-	Allowed int // tries really sent are known now: what was not used is given back
-	ReadyAt Instant
-	DueAt   Instant
+	Accepted int // the last accepted stage as the worker knows it
+	EndedBy  string
+	Reason   Failure
+	Allowed  int // tries really sent are known now: what was not used is given back
+	ReadyAt  Instant
+	DueAt    Instant
 }
 
 // ExpireWrite ends somebody else's claim that lapsed.

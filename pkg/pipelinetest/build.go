@@ -65,13 +65,14 @@ func ClaimOf(row pipeline.Task, worker string, now pipeline.Instant) pipeline.Cl
 // EndOf ends the claim that the row shows as the verdict says, now.
 func EndOf(row pipeline.Task, v pipeline.Verdict, reason pipeline.Failure, now pipeline.Instant) pipeline.EndWrite {
 	return pipeline.EndWrite{
-		Fence:   pipeline.Claim{Task: row}.Fence(),
-		Verdict: v,
-		EndedBy: row.ClaimID,
-		Reason:  reason,
-		Allowed: row.Allowed,
-		ReadyAt: now.Add(v.Wait),
-		DueAt:   v.DueAt(pipeline.DefaultPolicy(), now),
+		Fence:    pipeline.Claim{Task: row}.Fence(),
+		Verdict:  v,
+		Accepted: row.Accepted,
+		EndedBy:  row.ClaimID,
+		Reason:   reason,
+		Allowed:  row.Allowed,
+		ReadyAt:  now.Add(v.Wait),
+		DueAt:    v.DueAt(pipeline.DefaultPolicy(), now),
 	}
 }
 

@@ -171,7 +171,7 @@ var claimWrites = []rowWrite{
 		name: "End", only: claimed, row: status(pipeline.TaskClaimed),
 		do: func(b *bench, seen pipeline.Task) (pipeline.Task, error) {
 			return b.Store.End(b.ctx, pipeline.EndWrite{
-				Fence: pipeline.Claim{Task: seen}.Fence(), Verdict: verdict, EndedBy: "c4", Allowed: 30,
+				Fence: pipeline.Claim{Task: seen}.Fence(), Verdict: verdict, Accepted: seen.Accepted, EndedBy: "c4", Allowed: 30,
 				Reason: pipeline.Fail(pipeline.Throttled, "now"), ReadyAt: soon + 10, DueAt: soon + 20,
 			})
 		},
@@ -179,8 +179,10 @@ var claimWrites = []rowWrite{
 			setVerdict(row)
 			row.EndedBy, row.Allowed = "c4", 30
 		},
-		clauses: fenced(clause{"it would raise the tries allowed", func(row *pipeline.Task) { row.Allowed = 29 }}),
-		edges:   []clause{{"it gives nothing back", func(row *pipeline.Task) { row.Allowed = 30 }}},
+		clauses: fenced(
+			clause{"a stage was accepted since", func(row *pipeline.Task) { row.Accepted++ }},
+			clause{"it would raise the tries allowed", func(row *pipeline.Task) { row.Allowed = 29 }}),
+		edges: []clause{{"it gives nothing back", func(row *pipeline.Task) { row.Allowed = 30 }}},
 	},
 }
 

@@ -89,7 +89,13 @@ func setJobCompares(t *testing.T, h Harness) {
 	seen.Status = pipeline.JobPaused
 	refused(seen, next)
 	seen = job
-	seen.Deadline = later // is not part of the condition
+	seen.Deadline = later // it was given another since
+	refused(seen, next)
+	seen = job
+	seen.PausedAt = soon // another pause
+	refused(seen, next)
+	seen = job
+	seen.Name = "other" // is not part of the condition
 	got, err := h.Store.SetJob(b.ctx, seen, next)
 	b.must(err)
 	if got != next {

@@ -101,8 +101,13 @@ func (r *Reaper) step(ctx context.Context, row pipeline.Task, jobs map[pipeline.
 
 // claimed expires a lapsed claim; a live one is looked at again when it may have lapsed.
 func (r *Reaper) claimed(ctx context.Context, row pipeline.Task, now pipeline.Instant) (string, error) {
-	if row.Expirable(pipeline.ExpireWrite{Now: now, MaxSkew: r.cfg.Policy.MaxSkew}) {
-		_, err := r.Expire(ctx, row)
+	lapsed := pipeline.ExpireWrite{Now: now, MaxSkew: r.cfg.Policy.MaxSkew}
+	if row.Expirable(lapsed) { // as the index shows it, which lags: what its worker achieved since decides what its loss is
+		fresh, err := r.cfg.Store.Task(ctx, row.Ref)
+		if err != nil || !fresh.Expirable(lapsed) {
+			return "", err
+		}
+		_, err = r.Expire(ctx, fresh)
 		return expired, err
 	}
 	due := max(row.ExpiresAt.Add(r.cfg.Policy.MaxSkew)+1, now+1)

@@ -196,9 +196,22 @@ func TestCaseD11LaggingIndex(t *testing.T) {
 		renewed, err := b.store.Renew(b.ctx, pipeline.RenewWrite{Fence: pipeline.Claim{Task: stale}.Fence(), Expires: b.clock.Now().Add(p20)})
 		b.must(err)
 		sweep()
+		b.count("records", len(b.records(chunk0)), 0)
 		_, err = b.store.End(b.ctx, pipelinetest.EndOf(renewed, pipeline.Verdict{Status: pipeline.TaskDone}, pipeline.Failure{}, b.clock.Now()))
 		b.must(err)
 		sweep()
+	})
+	in(t, "shows a lapsed claim without the answers that it brought: its loss is the deferral that it is", func(b *bench) {
+		stale := b.claimed(b.row(0), "dead")
+		_, err := b.store.Renew(b.ctx, pipeline.RenewWrite{Fence: pipeline.Claim{Task: stale}.Fence(), Expires: stale.ExpiresAt + 1, Answers: 5})
+		b.must(err)
+		b.clock.Advance(time.Minute)
+		b.cfg.Store = lagging{b.store, []pipeline.Task{stale}}
+		_, err = reap.New(b.cfg).Sweep(b.ctx)
+		b.must(err)
+		if row := b.status(chunk0, pipeline.TaskPending); row.Attempts != 0 || row.Deferrals != 1 {
+			b.Errorf("got %d attempts and %d deferrals, want 0 and 1", row.Attempts, row.Deferrals)
+		}
 	})
 	in(t, "shows a pending row that was claimed or rung since: no second bell", func(b *bench) {
 		stale := b.row(0)

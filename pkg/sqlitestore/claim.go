@@ -103,6 +103,7 @@ WHERE job = :job AND task = :task
 	AND status = 'claimed'
 	AND generation = :generation
 	AND claim_id = :claim_id
+	AND COALESCE(accepted, 0) = :accepted
 	AND COALESCE(allowed, 0) >= :allowed`
 
 // End sets what the verdict says and adds to nothing, so that it cannot count twice.
@@ -110,6 +111,7 @@ func (s *Store) End(ctx context.Context, w pipeline.EndWrite) (pipeline.Task, er
 	return s.change(ctx, "end", w.Ref, end,
 		sql.Named("generation", w.Generation),
 		sql.Named("claim_id", w.ClaimID),
+		sql.Named("accepted", w.Accepted),
 		sql.Named("status", w.Status),
 		sql.Named("attempts", w.Attempts),
 		sql.Named("deferrals", w.Deferrals),

@@ -48,9 +48,11 @@ const setJob = `UPDATE jobs
 SET body = :next
 WHERE id = :id
 	AND epoch = :epoch
-	AND status = :status`
+	AND status = :status
+	AND COALESCE(body ->> '$.paused_at', 0) = :paused
+	AND COALESCE(body ->> '$.deadline', 0) = :deadline`
 
-// SetJob replaces the row if epoch and status are still those of seen. A row that equals next already is our own
+// SetJob replaces the row if it is still as seen. A row that equals next already is our own
 // write, whose answer was lost.
 func (s *Store) SetJob(ctx context.Context, seen, next pipeline.Job) (stands pipeline.Job, err error) {
 	if err := weigh(text(next)); err != nil {
@@ -66,10 +68,11 @@ func (s *Store) SetJob(ctx context.Context, seen, next pipeline.Job) (stands pip
 	return stands, named("set job "+string(seen.ID), err)
 }
 
-// replaceJob returns the row that stands, and ErrFenced where epoch or status are not those of seen.
+// replaceJob returns the row that stands, and ErrFenced where epoch, status, pause or deadline are not those of seen.
 func replaceJob(tx *tx, seen, next pipeline.Job) (pipeline.Job, error) {
 	changed, err := tx.exec(setJob, sql.Named("next", text(next)),
-		sql.Named("id", seen.ID), sql.Named("epoch", seen.Epoch), sql.Named("status", seen.Status))
+		sql.Named("id", seen.ID), sql.Named("epoch", seen.Epoch), sql.Named("status", seen.Status),
+		sql.Named("paused", seen.PausedAt), sql.Named("deadline", seen.Deadline))
 	if err != nil {
 		return pipeline.Job{}, err
 	}

@@ -60,6 +60,17 @@ func TestLostAnswers(t *testing.T) {
 			b.Errorf("got generation %d with %d stages, want the first, without work", row.Generation, row.Accepted)
 		}
 	})
+	in(t, "of every acceptance of the last stage: an attempt that ends as it does not know of it is done all the same", func(b *bench) {
+		b.rung(0, func(t *pipeline.Task) { t.Stages = 1 })
+		b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
+			_ = a.Checkpoint(ctx, 1, []byte("{}"))
+			return pipeline.EndingOf(pipeline.Fail(pipeline.Invalid, "it gave up"), 0)
+		}), around(pipelinetest.LoseAnswers(100, "Checkpoint")))
+		b.pass(time.Minute)
+		if row := b.status(chunk0, pipeline.TaskDone); row.Accepted != 1 {
+			b.Errorf("got %d stages accepted, want 1", row.Accepted)
+		}
+	})
 	in(t, "of a renewal that allowed a block: the block counts once", func(b *bench) {
 		b.rung(0)
 		b.start("worker", tries(3, time.Second), around(pipelinetest.LoseAnswers(1, "Renew")))

@@ -51,15 +51,10 @@ func (w *Worker) open(ctx context.Context, job pipeline.JobID) {
 // end writes the attempt's record, then ends the claim, then sees to what follows. It says whether a task of those that
 // a job waits for has ended.
 func (w *Worker) end(ctx context.Context, source int, d pipeline.Delivery, a *attempt, e pipeline.Ending) (ended bool) {
-	now := w.clock.Now()
-	c := a.Claim()
-	a.mu.Lock()
-	answers, used := a.answers, a.used
-	a.mu.Unlock()
-	standing := pipeline.StandingOf(c.Task, a.Job().Deadline)
-	standing.Answers = answers
-	v := pipeline.Next(w.cfg.Policy, standing, e, now, w.cfg.Jitter())
-	row, err := w.writeEnd(ctx, a, e, v, used, now)
+	c, v, row, err := w.decideEnd(ctx, a, e)
+	for a.acceptedMeanwhile(err) { // at most once for each stage
+		c, v, row, err = w.decideEnd(ctx, a, e)
+	}
 	log := w.cfg.Log.With("task", c.Ref.String(), "generation", c.Generation)
 	if err != nil {
 		// The reaper expires the claim and ends it by the same rule; what was answered is kept.
@@ -73,6 +68,34 @@ func (w *Worker) end(ctx context.Context, source int, d pipeline.Delivery, a *at
 	w.cfg.Observe(Event{What: "end", Job: c.Job, Task: c.ID, Worker: w.cfg.Worker, Status: row.Status, Outcome: e.Outcome, Kind: e.Failure.Kind})
 	w.after(ctx, source, d, row, v, e)
 	return row.Status.Ended() && row.ID.Kind() != pipeline.TaskFinalize
+}
+
+// decideEnd works out what becomes of the row, and writes it.
+func (w *Worker) decideEnd(ctx context.Context, a *attempt, e pipeline.Ending) (pipeline.Claim, pipeline.Verdict, pipeline.Task, error) {
+	now := w.clock.Now()
+	c := a.Claim()
+	a.mu.Lock()
+	answers, used := a.answers, a.used
+	a.mu.Unlock()
+	standing := pipeline.StandingOf(c.Task, a.Job().Deadline)
+	standing.Answers = answers
+	v := pipeline.Next(w.cfg.Policy, standing, e, now, w.cfg.Jitter())
+	row, err := w.writeEnd(ctx, a, e, v, used, now)
+	return c, v, row, err
+}
+
+// acceptedMeanwhile says that an end was refused because a stage is accepted that the attempt does not know of: its
+// answer was lost, and work that is finished is done whatever the ending says. The attempt knows it then.
+func (a *attempt) acceptedMeanwhile(err error) bool {
+	old, refused := pipeline.Old(err)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !refused || !holds(old, a.claim.Fence()) || old.Accepted <= a.claim.Accepted {
+		return false
+	}
+	a.claim.Accepted, a.claim.Bodies = old.Accepted, old.Bodies
+	a.claim.Attempts, a.claim.Losses = old.Attempts, old.Losses
+	return true
 }
 
 // writeEnd puts journal and record, then the row. An End whose answer was lost is recognised by ended_by.
@@ -94,7 +117,7 @@ func (w *Worker) writeEnd(ctx context.Context, a *attempt, e pipeline.Ending, v 
 	reason := e.Failure
 	reason.Detail = "" // the record has it; the row stays small
 	write := pipeline.EndWrite{
-		Fence: c.Fence(), Verdict: v, EndedBy: c.ClaimID, Reason: reason, Allowed: used,
+		Fence: c.Fence(), Verdict: v, Accepted: c.Accepted, EndedBy: c.ClaimID, Reason: reason, Allowed: used,
 		ReadyAt: now.Add(v.Wait), DueAt: v.DueAt(w.cfg.Policy, now),
 	}
 	var row pipeline.Task

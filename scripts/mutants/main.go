@@ -47,10 +47,19 @@ func main() {
 	list := flag.Bool("list", false, "list the mutants and run none")
 	jobs := flag.Int("j", 2, "how many to run at once")
 	limit := flag.Duration("timeout", 2*time.Minute, "how long one test may take; a mutant that takes longer is killed")
+	show := flag.String("show", "", "tell of a mutant that was noticed by the line of the test's output that matches this `expression`")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	shown, err := regexp.Compile(*show)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants: -show:", err)
+		os.Exit(1)
+	}
 	r := runner{out: os.Stdout, root: ".", timeout: *limit, jobs: *jobs}
+	if *show != "" {
+		r.show = shown
+	}
 	ok, err := r.main(ctx, flag.Args(), *only, *list)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -67,6 +76,7 @@ type runner struct {
 	root    string // of the module
 	timeout time.Duration
 	jobs    int
+	show    *regexp.Regexp // lines that tell what noticed a mutant; nil: the test's name does
 }
 
 // main is the command; ok says that every mutant was noticed.

@@ -39,6 +39,13 @@ func (r runner) one(ctx context.Context, scratch string, m mutant) verdict {
 	case strings.Contains(output, "[build failed]") || strings.Contains(output, "[setup failed]"):
 		return verdict{says: "does not compile: " + firstLine(output)}
 	}
+	if r.show != nil {
+		for line := range strings.Lines(output) {
+			if r.show.MatchString(line) {
+				return verdict{noticed: true, says: strings.TrimSpace(line)}
+			}
+		}
+	}
 	return verdict{noticed: true, says: noticedBy(output)}
 }
 

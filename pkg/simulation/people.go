@@ -1,0 +1,210 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"holdfast/pkg/pipeline"
+	"holdfast/pkg/submit"
+)
+
+// people are the commands of persons. Each runs on a goroutine of its own, through the ports of the desk, which park
+// like everybody's.
+type people struct {
+	mu   sync.Mutex
+	busy int
+	wg   pipeline.Group
+	ends context.CancelFunc
+	ctx  context.Context
+	late int // commands that will be given at their time
+}
+
+// begin submits the document.
+func (h *people) begin(w *World) {
+	h.ctx, h.ends = context.WithCancel(w.ctx)
+	hold := w.faults.on(HoldJob)
+	if hold {
+		w.faults.fire(w, HoldJob, nil)
+	}
+	w.later(0, "submit", "the document", func() {
+		h.do(w, "submit", func(ctx context.Context) error {
+			job, err := w.submit(ctx, 0, hold)
+			if err != nil || !hold {
+				return err
+			}
+			return h.start(ctx, w, job.ID)
+		})
+	})
+	h.mind(w)
+}
+
+// mindful is how often a person looks whether a job waits for somebody.
+const mindful = 15 * time.Minute
+
+// mind looks now and then if a job is paused, planned or gone with the table it was in, and nobody is about to do
+// anything about it: what waits for a person for ever is nobody's mistake.
+func (h *people) mind(w *World) {
+	w.later(mindful, "mind", "the jobs", func() {
+		h.look(w)
+		if w.sched.time() < maxTime/2 {
+			h.mind(w)
+		}
+	})
+}
+
+// look sees to what waits for a person.
+func (h *people) look(w *World) {
+	if !h.done() {
+		return
+	}
+	if len(w.jobs) == 0 {
+		h.do(w, "submit again", func(ctx context.Context) error { _, err := w.submit(ctx, 0, false); return err })
+	}
+	for _, id := range w.jobs {
+		h.care(w, id)
+	}
+}
+
+func (h *people) care(w *World, id pipeline.JobID) {
+	job, err := w.store.Job(w.ctx, id)
+	switch {
+	case err != nil && id == w.first():
+		h.do(w, "submit again", func(ctx context.Context) error { _, err := w.submit(ctx, 0, false); return err })
+	case job.Status == pipeline.JobPaused:
+		h.do(w, "resume", func(ctx context.Context) error { return h.resume(ctx, w, id) })
+	case job.Status == pipeline.JobPlanned:
+		h.do(w, "start", func(ctx context.Context) error { return h.start(ctx, w, id) })
+	}
+}
+
+// start starts a held job, once it is split.
+func (h *people) start(ctx context.Context, w *World, id pipeline.JobID) error {
+	for range 200 {
+		_, err := w.desk.system.Submitter.Start(ctx, id)
+		if err == nil || h.ctx.Err() != nil {
+			return err
+		}
+		if err := (clock{w.desk}).Sleep(ctx, 5*time.Second); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// submit gives a document in, again and again while the store does not answer.
+func (w *World) submit(ctx context.Context, draft int, hold bool) (pipeline.Job, error) {
+	var job pipeline.Job
+	var err error
+	for range 50 {
+		job, _, err = w.desk.system.Submitter.Submit(ctx, submit.Submission{
+			Name: fmt.Sprintf("contract-%d.txt", draft), Source: []byte(w.Spec.document(draft)), Definition: w.Spec.definition(),
+			Model: w.Spec.model(), MaxCost: w.Spec.maxCost(), Hold: hold,
+		})
+		if err == nil || ctx.Err() != nil {
+			return job, err
+		}
+		if err := (clock{w.desk}).Sleep(ctx, 10*time.Second); err != nil {
+			return job, err
+		}
+	}
+	return job, err
+}
+
+// act lets a person do something about the first job, now.
+func (h *people) act(w *World, kind Kind, x *waiter) {
+	id := w.first()
+	desk := w.desk.system
+	if id == "" && kind != SubmitMore && kind != SubmitDraft {
+		return
+	}
+	switch kind {
+	case CancelJob:
+		h.do(w, "cancel", func(ctx context.Context) error {
+			_, err := desk.Submitter.Cancel(ctx, id, "enough")
+			return err
+		})
+	case PauseJob:
+		h.do(w, "pause", func(ctx context.Context) error {
+			_, err := desk.Submitter.Pause(ctx, id)
+			return err
+		})
+		h.later(1)
+		w.later(w.between(x, time.Second, 20*time.Minute), "resume", string(id), func() {
+			h.later(-1)
+			h.do(w, "resume", func(ctx context.Context) error { return h.resume(ctx, w, id) })
+		})
+	case RedriveJob:
+		h.later(1)
+		after := w.between(x, 0, 30*time.Minute)
+		if after/time.Millisecond%2 == 0 { // at once
+			after = 0
+		}
+		w.later(after, "redrive", string(id), func() {
+			h.later(-1)
+			h.do(w, "redrive", func(ctx context.Context) error {
+				_, err := desk.Triage.Redrive(ctx, id)
+				return err
+			})
+		})
+	case SubmitMore:
+		h.do(w, "submit again", func(ctx context.Context) error { _, err := w.submit(ctx, 0, false); return err })
+	case SubmitDraft:
+		h.do(w, "submit a draft", func(ctx context.Context) error { _, err := w.submit(ctx, 1, false); return err })
+	}
+}
+
+// resume resumes until it has worked: a job that is paused for ever is nobody's mistake.
+func (h *people) resume(ctx context.Context, w *World, id pipeline.JobID) error {
+	for range 50 {
+		_, err := w.desk.system.Submitter.Resume(ctx, id)
+		job, read := w.store.Job(w.ctx, id)
+		if err == nil || read == nil && job.Status != pipeline.JobPaused {
+			return err
+		}
+		if err := (clock{w.desk}).Sleep(ctx, 10*time.Second); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *World) first() pipeline.JobID {
+	if len(w.jobs) == 0 {
+		return ""
+	}
+	return w.jobs[0]
+}
+
+// do runs a command.
+func (h *people) do(w *World, what string, command func(ctx context.Context) error) {
+	h.count(1)
+	h.wg.Go(func() {
+		defer h.count(-1)
+		if err := command(h.ctx); err != nil {
+			w.audit.Said(what, err)
+		}
+	})
+}
+
+func (h *people) count(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.busy += n
+}
+
+func (h *people) later(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.late += n
+}
+
+// done says that no command runs and none will be given.
+func (h *people) done() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.busy == 0 && h.late == 0
+}
+
+func (h *people) stop() { h.ends() }
