@@ -1,9 +1,11 @@
 package spec
 
+const tick = "time passes"
+
 // time is what passes by itself: claims lapse on everybody's clock at once, whatever the clocks show.
 func (x *expansion) time() {
 	m, r := x.m, &x.s.Row
-	floor := -m.MaxSkew - 1
+	floor := -m.MaxSkew - 1 - m.Deep
 	for _, skew := range m.Skew {
 		floor = min(floor, floor+skew)
 	}
@@ -27,7 +29,7 @@ func (x *expansion) time() {
 		if n.Late.Op == OpClaim || n.Late.Op == OpRenew {
 			down(&n.Late.Left, floor)
 		}
-		x.step(n, Time, Says{Text: "time passes"})
+		x.step(n, Time, Says{Text: tick})
 	}
 	if r.Status == Pending && !r.Ready && !r.Gone {
 		n := *x.s

@@ -15,6 +15,7 @@ type Bounds struct {
 	Outcomes                  uint // what attempts may end with: bits of Outcome; OK is always possible
 	Symmetric                 bool // workers are interchangeable: fewer states, but fairness cannot be asked for
 	Safety                    bool // fairness is not asked for
+	Deep                      int8 // ticks for which a lapsed claim is still told from one that lapsed earlier
 
 	Crashes, ReaperCrashes, LostAnswers, LateCopies int8
 	Doubled, LostBells                              int8

@@ -39,14 +39,14 @@ func (m *Task) tidy(s *World) {
 }
 
 // forget takes out what can have no effect any more: readings whose write will be refused, late copies of a write that
-// a later one has overtaken. Not in a broken model, where they may have one.
+// a later one has overtaken. Not in a broken model, where they may have one, nor in a walk that is to see them refused.
 func (m *Task) forget(s *World) {
 	s.Reaper.Seen = s.Reaper.Seen.needed(moveOps[s.Reaper.Does], s.Reaper.Does == RingingIt && s.Reaper.Part == 1)
 	for i := range m.Workers {
 		w := &s.Worker[i]
 		w.Seen = w.Seen.needed(placeOps[w.At], w.At == RingSending || w.At == LossSending)
 	}
-	if m.Broken != Nothing {
+	if m.Broken != Nothing || m.Deep > 0 {
 		return
 	}
 	late, r := &s.Late, &s.Row
