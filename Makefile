@@ -69,6 +69,11 @@ fmt: ## format
 mutants: ## break one clause at a time; each mutant must make its test fail
 	go run ./scripts/mutants
 
+.PHONY: spec
+spec: ## search the model of the claim protocol within its larger bounds: every history of a task and of a job; 3 GB
+	go run ./scripts/spec
+	go run ./scripts/spec -broken >/dev/null
+
 .PHONY: train
 train: ## make the classifier's weights again: make train CUAD=DIR
 	go run ./scripts/train -cuad "$(CUAD)"

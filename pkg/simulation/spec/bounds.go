@@ -45,3 +45,29 @@ func Small() []NamedWorld {
 		}),
 	}
 }
+
+// Large are those of make spec.
+func Large() []NamedWorld {
+	return []NamedWorld{
+		world("crashes, lost answers, a doubled message, deferrals", 1, func(b *Bounds) {
+			b.Crashes, b.LostAnswers, b.Doubled, b.MaxDeferrals = 1, 1, 1, 1
+			b.Outcomes = ends(Failed, Deferral, Shut, Permanent)
+		}),
+		world("late copies of any write, crashes, deferrals", 1, func(b *Bounds) {
+			b.LateCopies, b.Crashes, b.MaxDeferrals, b.Outcomes = 1, 1, 1, ends(Failed, Deferral)
+		}),
+		world("late copies of any write, a redrive", 1, func(b *Bounds) { b.LateCopies, b.Redrives, b.Crashes, b.Stages = 1, 1, 1, 1 }),
+		world("tries in blocks, new answers, crashes, a redrive", 1, func(b *Bounds) {
+			b.Stages, b.TryCap, b.Answers, b.Crashes, b.Redrives, b.MaxDeferrals = 1, 2, 1, 1, 1, 1
+		}),
+		world("pause, cancel, deadline, redrive, crash", 1, func(b *Bounds) {
+			b.Pauses, b.Cancels, b.Deadlines, b.Redrives, b.Crashes, b.Stages = 1, 1, 1, 1, 1, 1
+		}),
+		world("two workers, two stages, a crash", 2, func(b *Bounds) { b.Crashes, b.MaxAttempts = 1, 1 }),
+		world("two workers, late copies", 2, func(b *Bounds) { b.LateCopies, b.Stages, b.MaxAttempts = 1, 1, 1 }),
+		world("two workers, lost answers", 2, func(b *Bounds) { b.LostAnswers, b.Stages = 1, 1 }),
+		world("two workers, a redrive", 2, func(b *Bounds) { b.Redrives, b.Stages, b.MaxAttempts = 1, 1, 1 }),
+		world("three workers", 3, func(b *Bounds) { b.Stages, b.Symmetric = 1, true }),
+		world("three workers, a crash", 3, func(b *Bounds) { b.Stages, b.Crashes, b.MaxAttempts, b.Symmetric = 1, 1, 1, true }),
+	}
+}

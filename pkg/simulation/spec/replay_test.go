@@ -271,15 +271,16 @@ func (r *replay) compare(s *World) {
 func worldOf(random *rand.Rand) Bounds {
 	some := func(most int) int8 { return int8(random.IntN(most + 1)) }
 	return Bounds{
-		Workers: 1 + some(2), Stages: 1 + some(1), MaxAttempts: 1 + some(2), MaxDeferrals: some(2), MaxReceives: 4 * some(1), MaxRings: 3,
+		Workers: 1 + some(2), Stages: 1 + some(1), MaxAttempts: 2 + some(1), MaxDeferrals: some(2), MaxReceives: 4 * some(1), MaxRings: 3,
 		TTL: 1 + some(1), MaxSkew: some(2), TryCap: some(3), Answers: some(3), Deep: 100, Outcomes: 1<<9 - 1,
 		Crashes: some(3), ReaperCrashes: some(2), LostAnswers: some(3), LateCopies: some(4), Doubled: some(2), LostBells: some(2),
-		Pauses: some(4), Cancels: some(1), Deadlines: some(1), Redrives: some(2), Vanishes: int8(random.IntN(20) / 19), Deploys: 0,
+		Pauses: some(4), Cancels: some(1), Deadlines: some(1), Redrives: some(2), Vanishes: int8(random.IntN(20) / 19), Deploys: some(1),
 	}
 }
 
 func TestTheStoreDoesAsTheModelSays(t *testing.T) {
 	landed, failed := map[Op]int{}, map[Op]int{}
+	places, moves := map[At]bool{}, map[Move]bool{}
 	steps := 0
 	for seed := range uint64(4000) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -298,6 +299,10 @@ func TestTheStoreDoesAsTheModelSays(t *testing.T) {
 			r.step(&state, step)
 			state = step.To
 			steps++
+			moves[state.Reaper.Does] = true
+			for _, w := range state.Worker {
+				places[w.At] = true
+			}
 		}
 		for op, n := range r.landed {
 			landed[op] += n
@@ -310,6 +315,16 @@ func TestTheStoreDoesAsTheModelSays(t *testing.T) {
 		t.Logf("%-12s %6d landed, %6d refused", op, landed[op], failed[op])
 		if landed[op] == 0 || failed[op] == 0 {
 			t.Errorf("%s: %d landed and %d were refused; each must have happened", op, landed[op], failed[op])
+		}
+	}
+	for place := Idle; place < lastPlace; place++ {
+		if !places[place] {
+			t.Errorf("no worker was ever at place %d", place)
+		}
+	}
+	for move := Rest; move < JobRead; move++ {
+		if !moves[move] {
+			t.Errorf("the reaper never made move %d", move)
 		}
 	}
 	t.Logf("%d steps", steps)
