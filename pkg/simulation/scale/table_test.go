@@ -2,6 +2,7 @@ package scale
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,14 +22,18 @@ func dueOf(ref pipeline.Ref) string           { return fmt.Sprintf("due#%d", ref
 func writes(partition string, n float64) part { return part{partition, units{writes: n}} }
 func reads(partition string, n float64) part  { return part{partition, units{reads: n}} }
 
-// onRow is one update of a task's row. index is what it costs in the due index: 2 if it moves the row's due_at, 1 if it
-// takes the row in or out.
-func (t *table) onRow(op string, ref pipeline.Ref, index float64) error {
-	parts := []part{writes(rowsOf(ref.Job), 1)} // rows stay under 1 KB, which Rows checks
-	if index > 0 {
-		parts = append(parts, writes(dueOf(ref), index))
+// onRow is one update of a task's row. index is what it costs in the due index if it lands: 2 if it moves the row's
+// due_at, 1 if it takes the row in or out.
+func onRow[T any](t *table, op string, ref pipeline.Ref, index float64, write func() (T, error)) (T, error) {
+	if err := t.charge(op, writes(rowsOf(ref.Job), 1)); err != nil { // rows stay under 1 KB, which the tests check
+		var none T
+		return none, err
 	}
-	return t.charge(op, parts...)
+	row, err := write()
+	if err == nil && index > 0 {
+		t.index(writes(dueOf(ref), index))
+	}
+	return row, err
 }
 
 func indexOf(ended bool) float64 {
@@ -79,10 +84,11 @@ func (t *table) PutTasks(ctx context.Context, rows []pipeline.Task) ([]pipeline.
 		if row.Listed() {
 			index = 1
 		}
-		if err := t.onRow("PutTasks", row.Ref, index); err != nil {
+		_, err := onRow(t, "PutTasks", row.Ref, index, func() ([]pipeline.Task, error) { return t.Store.PutTasks(ctx, rows[i:i+1]) })
+		switch {
+		case errors.Is(err, pipeline.ErrBusy):
 			return rows[i:], nil
-		}
-		if _, err := t.Store.PutTasks(ctx, rows[i:i+1]); err != nil {
+		case err != nil:
 			return rows[i:], err
 		}
 	}
@@ -105,31 +111,19 @@ func (t *table) Tasks(ctx context.Context, job pipeline.JobID, cursor string) ([
 }
 
 func (t *table) Claim(ctx context.Context, w pipeline.ClaimWrite) (pipeline.Task, error) {
-	if err := t.onRow("Claim", w.Ref, 2); err != nil {
-		return pipeline.Task{}, err
-	}
-	return t.Store.Claim(ctx, w)
+	return onRow(t, "Claim", w.Ref, 2, func() (pipeline.Task, error) { return t.Store.Claim(ctx, w) })
 }
 
 func (t *table) Renew(ctx context.Context, w pipeline.RenewWrite) (pipeline.Task, error) {
-	if err := t.onRow("Renew", w.Ref, 0); err != nil {
-		return pipeline.Task{}, err
-	}
-	return t.Store.Renew(ctx, w)
+	return onRow(t, "Renew", w.Ref, 0, func() (pipeline.Task, error) { return t.Store.Renew(ctx, w) })
 }
 
 func (t *table) Checkpoint(ctx context.Context, w pipeline.CheckpointWrite) (pipeline.Task, error) {
-	if err := t.onRow("Checkpoint", w.Ref, 0); err != nil {
-		return pipeline.Task{}, err
-	}
-	return t.Store.Checkpoint(ctx, w)
+	return onRow(t, "Checkpoint", w.Ref, 0, func() (pipeline.Task, error) { return t.Store.Checkpoint(ctx, w) })
 }
 
 func (t *table) End(ctx context.Context, w pipeline.EndWrite) (pipeline.Task, error) {
-	if err := t.onRow("End", w.Ref, indexOf(w.Status.Ended())); err != nil {
-		return pipeline.Task{}, err
-	}
-	return t.Store.End(ctx, w)
+	return onRow(t, "End", w.Ref, indexOf(w.Status.Ended()), func() (pipeline.Task, error) { return t.Store.End(ctx, w) })
 }
 
 func (t *table) Due(ctx context.Context, shard int, now pipeline.Instant, cursor string) ([]pipeline.Task, string, error) {
@@ -145,38 +139,23 @@ func (t *table) Due(ctx context.Context, shard int, now pipeline.Instant, cursor
 }
 
 func (t *table) Expire(ctx context.Context, w pipeline.ExpireWrite) (pipeline.Task, error) {
-	if err := t.onRow("Expire", w.Seen.Ref, indexOf(w.Verdict.Status.Ended())); err != nil {
-		return pipeline.Task{}, err
-	}
-	return t.Store.Expire(ctx, w)
+	return onRow(t, "Expire", w.Seen.Ref, indexOf(w.Verdict.Status.Ended()), func() (pipeline.Task, error) { return t.Store.Expire(ctx, w) })
 }
 
 func (t *table) Ring(ctx context.Context, w pipeline.RingWrite) (pipeline.Task, error) {
-	if err := t.onRow("Ring", w.Seen.Ref, 2); err != nil {
-		return pipeline.Task{}, err
-	}
-	return t.Store.Ring(ctx, w)
+	return onRow(t, "Ring", w.Seen.Ref, 2, func() (pipeline.Task, error) { return t.Store.Ring(ctx, w) })
 }
 
 func (t *table) Postpone(ctx context.Context, seen pipeline.Task, due pipeline.Instant) (pipeline.Task, error) {
-	if err := t.onRow("Postpone", seen.Ref, 2); err != nil {
-		return pipeline.Task{}, err
-	}
-	return t.Store.Postpone(ctx, seen, due)
+	return onRow(t, "Postpone", seen.Ref, 2, func() (pipeline.Task, error) { return t.Store.Postpone(ctx, seen, due) })
 }
 
 func (t *table) Unpark(ctx context.Context, seen pipeline.Task, now pipeline.Instant) (pipeline.Task, error) {
-	if err := t.onRow("Unpark", seen.Ref, 2); err != nil {
-		return pipeline.Task{}, err
-	}
-	return t.Store.Unpark(ctx, seen, now)
+	return onRow(t, "Unpark", seen.Ref, 2, func() (pipeline.Task, error) { return t.Store.Unpark(ctx, seen, now) })
 }
 
 func (t *table) Close(ctx context.Context, w pipeline.CloseWrite) (pipeline.Task, error) {
-	if err := t.onRow("Close", w.Seen.Ref, 1); err != nil {
-		return pipeline.Task{}, err
-	}
-	return t.Store.Close(ctx, w)
+	return onRow(t, "Close", w.Seen.Ref, 1, func() (pipeline.Task, error) { return t.Store.Close(ctx, w) })
 }
 
 func (t *table) PutItem(ctx context.Context, job pipeline.JobID, key string, body []byte) error {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"holdfast/pkg/pipeline"
 )
@@ -59,8 +60,12 @@ func newMeter(clock pipeline.Clock) *meter {
 	return &meter{clock: clock, now: map[string]units{}, peaks: map[string]units{}, throttled: map[string]int{}, ops: map[string]int{}}
 }
 
+// latency is how long a request takes, so that whoever makes one after the other is no faster here than there.
+const latency = 5 * time.Millisecond
+
 // charge takes a request's units from its partitions, or from none: then it is throttled.
 func (m *meter) charge(op string, parts ...part) error {
+	time.Sleep(latency) // in virtual time
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if second := int64(m.clock.Now()) / 1000; second != m.second {
@@ -76,16 +81,31 @@ func (m *meter) charge(op string, parts ...part) error {
 		}
 	}
 	for _, p := range parts {
-		have := m.now[p.name]
-		have.writes += p.writes
-		have.reads += p.reads
-		m.now[p.name] = have
-		peak := m.peaks[p.class()]
-		m.peaks[p.class()] = units{max(peak.writes, have.writes), max(peak.reads, have.reads)}
-		m.total.writes += p.writes
-		m.total.reads += p.reads
+		m.book(p)
 	}
 	return nil
+}
+
+func (m *meter) book(p part) {
+	have := m.now[p.name]
+	have.writes += p.writes
+	have.reads += p.reads
+	m.now[p.name] = have
+	peak := m.peaks[p.class()]
+	m.peaks[p.class()] = units{max(peak.writes, have.writes), max(peak.reads, have.reads)}
+	m.total.writes += p.writes
+	m.total.reads += p.reads
+}
+
+// index counts what a write that landed cost in the due index: one that is refused costs nothing there. Over the limit
+// it is counted as throttled, although it has landed here.
+func (m *meter) index(p part) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.book(p)
+	if m.now[p.name].writes > partitionWrites {
+		m.throttled[p.class()]++
+	}
 }
 
 // The sizes of rows as DynamoDB counts them: names and values, a number half a byte a digit and one more. The columns

@@ -92,14 +92,19 @@ func (w *world) start(name string, cfg wiring.Config, run func(*wiring.System)) 
 }
 
 // worker polls both queues.
-func (w *world) worker(name string, inFlight, claims int) {
-	w.start(name, wiring.Config{Model: w.model, InFlight: inFlight, Claims: claims}, func(s *wiring.System) { s.Worker().Run(w.ctx, w.ctx) })
+func (w *world) worker(name string, inFlight, claims int, beside func(*wiring.System)) {
+	w.start(name, wiring.Config{Model: w.model, InFlight: inFlight, Claims: claims}, func(s *wiring.System) {
+		var group pipeline.Group
+		group.Go(func() { s.Worker().Run(w.ctx, w.ctx) })
+		group.Go(func() { beside(s) })
+		group.Wait()
+	})
 }
 
-// fleet is n workers that are there when the documents come.
+// fleet is n pollers that are there when the documents come. The function reaps for them.
 func (w *world) fleet(n, inFlight, claims int) {
 	for i := range n {
-		w.worker(fmt.Sprintf("workd-%03d", i), inFlight, claims)
+		w.worker(fmt.Sprintf("workd-%03d", i), inFlight, claims, func(*wiring.System) {})
 	}
 }
 
@@ -116,7 +121,7 @@ func (w *world) eventSource(inFlight, most int) {
 					continue
 				}
 			}
-			w.worker(fmt.Sprintf("lambda-%04d", n), inFlight, 1)
+			w.worker(fmt.Sprintf("lambda-%04d", n), inFlight, 1, func(*wiring.System) {})
 			n++
 		}
 	})
