@@ -316,3 +316,45 @@ func TestRings(t *testing.T) {
 		b.count("dead letters", len(b.letters(b.work)), 1)
 	}, func(b *bench) { b.cfg.Policy.MaxAttempts = 2 })
 }
+
+func TestReapersThatSweepAtOnce(t *testing.T) {
+	in(t, "a page on which others are at work is read again, not tried row by row", func(b *bench) {
+		for n := range 60 {
+			b.row(n)
+		}
+		b.clock.Advance(10 * time.Minute)
+		report := b.sweep(0)
+		b.count("rung", report["rung"], 0)
+		b.count("rows that another had rung and that were tried", report["moved meanwhile"], 3)
+	}, func(b *bench) {
+		another := false
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Ring" && !another { // another sweeps while this one holds its page
+				another = true
+				other := b.cfg
+				other.Store = b.store
+				if _, err := reap.New(other).Sweep(ctx); err != nil {
+					b.Error(err)
+				}
+			}
+			return do(ctx)
+		})
+	})
+	asked := "" // the shard that a sweep began with
+	in(t, "a sweep begins with another shard than the one before", func(b *bench) {
+		first := map[string]bool{}
+		for range pipeline.DueShards {
+			asked = ""
+			b.sweep(0)
+			first[asked] = true
+		}
+		b.count("shards that were the first of a sweep", len(first), pipeline.DueShards)
+	}, func(b *bench) {
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Due" && asked == "" {
+				asked = op.On
+			}
+			return do(ctx)
+		})
+	})
+}
