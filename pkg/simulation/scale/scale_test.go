@@ -87,7 +87,7 @@ func (w *world) figures(answered, deferrals, rows int, claims int64) {
 	if w.inFlight > inFlightLimit {
 		w.Errorf("%d messages in flight, and a queue takes %d", w.inFlight, inFlightLimit)
 	}
-	if letters, _, err := w.queues[1].DeadLetters(w.ctx, ""); err != nil || len(letters) > 0 {
+	if letters, _, err := w.queues[1].DeadLetters(w.Context(), ""); err != nil || len(letters) > 0 {
 		w.Errorf("%d dead letters (%v)", len(letters), err)
 	}
 }
