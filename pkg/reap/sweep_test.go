@@ -319,7 +319,7 @@ func TestRings(t *testing.T) {
 
 func TestReapersThatSweepAtOnce(t *testing.T) {
 	in(t, "a page on which others are at work is read again, not tried row by row", func(b *bench) {
-		for n := range 60 {
+		for n := range 300 {
 			b.row(n)
 		}
 		b.clock.Advance(10 * time.Minute)
