@@ -58,6 +58,7 @@ type Reaper struct {
 	mu      sync.Mutex
 	sweeps  int
 	cursors [pipeline.DueShards]string
+	many    int                              // jobs were open at the last sweep
 	looked  map[pipeline.JobID]time.Duration // when a job was last looked at whole, by the monotonic clock
 	bad     map[pipeline.Ref]int             // rows that errored, and how often
 }
@@ -122,7 +123,7 @@ func (r *Reaper) first() int {
 }
 
 func (r *Reaper) shard(ctx context.Context, shard int, end time.Duration, report Report) error {
-	jobs := map[pipeline.JobID]standing{}
+	jobs, crowded := map[pipeline.JobID]standing{}, false
 	r.mu.Lock()
 	cursor := r.cursors[shard]
 	r.mu.Unlock()
@@ -138,6 +139,10 @@ func (r *Reaper) shard(ctx context.Context, shard int, end time.Duration, report
 			return err
 		}
 		if r.page(ctx, rows, jobs, report) {
+			if crowded {
+				return nil // the others will see to it
+			}
+			crowded = true
 			continue
 		}
 		if cursor = next; cursor == "" {
@@ -147,7 +152,8 @@ func (r *Reaper) shard(ctx context.Context, shard int, end time.Duration, report
 	return nil
 }
 
-// crowd is how many rows in a row others may have moved before their page is read again: they are at work on it.
+// crowd is how many rows in a row others may have moved before their page is read again: they are at work on it. The
+// second time its shard is left to them until the next sweep.
 const crowd = 3
 
 // page moves the rows of a page. crowded says that others move them too, and that what was read of the rest is old.
