@@ -74,6 +74,10 @@ spec: ## search the model of the claim protocol within its larger bounds: every 
 	go run ./scripts/spec
 	go run ./scripts/spec -broken >/dev/null
 
+.PHONY: scale
+scale: ## large deployments in virtual time, at full size: what they ask of tables and queues; some minutes, 1 GB
+	go test ./pkg/simulation/scale -count 1 -v -timeout 30m -args -full
+
 .PHONY: train
 train: ## make the classifier's weights again: make train CUAD=DIR
 	go run ./scripts/train -cuad "$(CUAD)"

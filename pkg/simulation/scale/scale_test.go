@@ -12,7 +12,10 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
-var full = flag.Bool("full", false, "the whole size: make scale")
+var (
+	full   = flag.Bool("full", false, "the whole size: make scale")
+	claims = flag.Int("claims", 4, "chunks that each of the fifty workers holds at once")
+)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -73,6 +76,7 @@ func (w *world) figures(answered, deferrals, rows int, claims int64) {
 	defer m.mu.Unlock()
 	w.Logf("%d calls in %v: %.0f a second, at most %d at once; %.2f million tokens a minute", answered, took, float64(answered)/took.Seconds(), w.model.most, float64(w.model.used)/took.Minutes()/1e6)
 	w.Logf("%d rows, %d claims, %d deferrals", rows, claims, deferrals)
+	w.Logf("price of the tables: $%.2f, $%.2f a million calls", m.total.price(), 1e6*m.total.price()/float64(answered))
 	w.Logf("the work queue: at most %d messages wait, %d in flight", w.visible, w.inFlight)
 	w.Logf("the tables: %d requests, %.0f write units, %.0f read units; a call %.2f and %.2f", m.requests, m.total.writes, m.total.reads, m.total.writes/float64(answered), m.total.reads/float64(answered))
 	for _, class := range slices.Sorted(keys(m.peaks)) {
@@ -122,7 +126,7 @@ func TestOneDocumentOfTenThousandCallsOnLambda(t *testing.T) {
 func TestManyDocumentsAtOnceOnFiftyWorkers(t *testing.T) {
 	documents, workers, chunks := size(100, 4), size(50, 4), size(30, 5)
 	in(t, 100_000_000, func(w *world) {
-		w.fleet(workers, 32, 8)
+		w.fleet(workers, 32, *claims)
 		var jobs []pipeline.JobID
 		for n := range documents {
 			jobs = append(jobs, w.submit("tenant", fmt.Sprintf("document-%03d", n), chunks))

@@ -22,6 +22,9 @@ const (
 // units is what a request costs.
 type units struct{ writes, reads float64 }
 
+// price is in dollars, on demand in us-east-1, November 2026: aws.amazon.com/dynamodb/pricing/on-demand.
+func (u units) price() float64 { return (0.625*u.writes + 0.125*u.reads) / 1e6 }
+
 // written is what writing so many bytes costs.
 func written(bytes int) float64 { return max(1, math.Ceil(float64(bytes)/1024)) }
 
