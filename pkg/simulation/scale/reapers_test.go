@@ -62,7 +62,7 @@ func TestFiftyReapersAreNotInEachOthersWay(t *testing.T) {
 				rung += row.Rings
 			}
 		}
-		w.figures(rung, 0, jobs*31, 0)
+		w.figures(rung, "rings")
 		if w.meter.total.writes > 6*float64(rung) {
 			t.Errorf("%.0f write units for %d rings: reapers try what others have done", w.meter.total.writes, rung)
 		}

@@ -57,7 +57,8 @@ func (w *world) sound(jobs []pipeline.JobID, chunks int) {
 	if asked := w.model.sum(); asked != answered || len(w.model.asked) != answered {
 		w.Errorf("asked %d times for %d questions, %d answered: want each asked once", asked, len(w.model.asked), answered)
 	}
-	w.figures(answered, deferrals, rows, claims)
+	w.Logf("%d rows, %d claims, %d deferrals", rows, claims, deferrals)
+	w.figures(answered, "calls")
 }
 
 func (m *model) sum() (n int) {
@@ -67,18 +68,17 @@ func (m *model) sum() (n int) {
 	return n
 }
 
-// figures checks the limits and prints what was counted.
-func (w *world) figures(answered, deferrals, rows int, claims int64) {
+// figures checks the limits and prints what was counted, of so many of what was done.
+func (w *world) figures(done int, what string) {
 	w.Helper()
 	took := (w.clock.Mono() - w.began).Round(time.Second)
 	m := w.meter
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w.Logf("%d calls in %v: %.0f a second, at most %d at once; %.2f million tokens a minute", answered, took, float64(answered)/took.Seconds(), w.model.most, float64(w.model.used)/took.Minutes()/1e6)
-	w.Logf("%d rows, %d claims, %d deferrals", rows, claims, deferrals)
-	w.Logf("price of the tables: $%.2f, $%.2f a million calls", m.total.price(), 1e6*m.total.price()/float64(answered))
+	w.Logf("%d %s in %v: %.0f a second, at most %d at once; %.2f million tokens a minute", done, what, took, float64(done)/took.Seconds(), w.model.most, float64(w.model.used)/took.Minutes()/1e6)
+	w.Logf("price of the tables: $%.2f, $%.2f a million %s", m.total.price(), 1e6*m.total.price()/float64(done), what)
 	w.Logf("the work queue: at most %d messages wait, %d in flight", w.visible, w.inFlight)
-	w.Logf("the tables: %d requests, %.0f write units, %.0f read units; a call %.2f and %.2f", m.requests, m.total.writes, m.total.reads, m.total.writes/float64(answered), m.total.reads/float64(answered))
+	w.Logf("the tables: %d requests, %.0f write units, %.0f read units; %.2f and %.2f for each", m.requests, m.total.writes, m.total.reads, m.total.writes/float64(done), m.total.reads/float64(done))
 	for _, class := range slices.Sorted(keys(m.peaks)) {
 		w.Logf("the busiest second of a partition %-12s %6.0f of %.0f write units, %6.0f of %.0f read units", class, m.peaks[class].writes, partitionWrites, m.peaks[class].reads, partitionReads)
 	}
