@@ -51,7 +51,7 @@ func TestFiftyReapersAreNotInEachOthersWay(t *testing.T) {
 			})
 		}
 		time.Sleep(50 * time.Second) // the second ring is a minute after the first
-		w.stop()
+		w.end()
 		rung := 0
 		for n := range jobs {
 			rows, err := pipeline.AllTasks(t.Context(), w.inner, pipeline.JobID(fmt.Sprintf("job-%03d", n)))

@@ -22,13 +22,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // sound checks what must hold of every deployment, and prints its figures.
 func (w *world) sound(jobs []pipeline.JobID, chunks int) {
 	w.Helper()
+	w.end()
 	answered, deferrals, rows, claims := 0, 0, 0, int64(0)
 	for _, id := range jobs {
-		job, err := w.inner.Job(w.ctx, id)
+		job, err := w.inner.Job(w.Context(), id)
 		if err != nil {
 			w.Fatal(err)
 		}
-		body, err := w.inner.Blob(w.ctx, job.Result)
+		body, err := w.inner.Blob(w.Context(), job.Result)
 		if err != nil {
 			w.Fatalf("job %s is %s (%s): %v", id, job.Status, job.Reason, err)
 		}
@@ -41,7 +42,7 @@ func (w *world) sound(jobs []pipeline.JobID, chunks int) {
 			w.Errorf("job %s is %s with the counts %+v and %d missing, want all of %d cells answered, at least %d", id, job.Status, r.Counts, len(r.Missing), want, chunks*perChunk)
 		}
 		answered += r.Counts.Answered
-		tasks, err := pipeline.AllTasks(w.ctx, w.inner, id)
+		tasks, err := pipeline.AllTasks(w.Context(), w.inner, id)
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -71,6 +72,7 @@ func (m *model) sum() (n int) {
 // figures checks the limits and prints what was counted, of so many of what was done.
 func (w *world) figures(done int, what string) {
 	w.Helper()
+	w.end()
 	took := (w.clock.Mono() - w.began).Round(time.Second)
 	m := w.meter
 	m.mu.Lock()

@@ -68,12 +68,15 @@ func in(t *testing.T, tokensPerMinute int, test func(w *world)) {
 		w.began = w.clock.Mono()
 		w.start("reaper", wiring.Config{}, func(s *wiring.System) { s.Reaper.Run(w.ctx, time.Minute) }) // the function that reaps
 		w.group.Go(w.watch)
-		defer func() {
-			w.stop()
-			w.group.Wait()
-		}()
+		defer w.end()
 		test(w)
 	})
+}
+
+// end stops every process and waits for it.
+func (w *world) end() {
+	w.stop()
+	w.group.Wait()
 }
 
 // start runs a process.
