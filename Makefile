@@ -77,6 +77,15 @@ sim: ## whole worlds in virtual time, and every fault at every call: at most thr
 sim-planted: ## plant bugs of the protocol in the code, one at a time; the simulation must find each
 	go run ./scripts/mutants -timeout 5m -show 'world [0-9]+ of' pkg/simulation/testdata/planted.txt
 
+.PHONY: spec
+spec: ## search the model of the claim protocol within its larger bounds: every history of a task and of a job; 3 GB
+	go run ./scripts/spec
+	go run ./scripts/spec -broken >/dev/null
+
+.PHONY: scale
+scale: ## large deployments in virtual time, at full size: what they ask of tables and queues; some minutes, 1 GB
+	go test ./pkg/simulation/scale -count 1 -v -timeout 30m -args -full
+
 .PHONY: train
 train: ## make the classifier's weights again: make train CUAD=DIR
 	go run ./scripts/train -cuad "$(CUAD)"

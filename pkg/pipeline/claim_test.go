@@ -174,7 +174,7 @@ func TestTask(t *testing.T) {
 			counts[Ref{"job-1", WorkTask(n)}.DueShard()]++
 		}
 		for shard, n := range counts {
-			if n < 700 {
+			if n < 3000/DueShards {
 				t.Errorf("shard %d has %d of 4000 rows", shard, n)
 			}
 		}

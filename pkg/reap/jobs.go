@@ -10,14 +10,17 @@ import (
 )
 
 // openJobs looks at every job that has not ended: rows of cancelled or late ones are ended whatever their time, and a
-// finalize that nobody opened is opened. A job is looked at whole at most every RenewEvery.
+// finalize that nobody opened is opened. A job is looked at whole at most every RenewEvery, and less often if there are
+// many.
 func (r *Reaper) openJobs(ctx context.Context, end time.Duration, report Report) error {
 	var errs []error
+	open := 0
 	for cursor := ""; r.cfg.Clock.Mono() < end; {
 		jobs, next, err := r.cfg.Store.OpenJobs(ctx, cursor)
 		if err != nil {
 			return err
 		}
+		open += len(jobs)
 		for _, job := range jobs {
 			if !r.turn(job.ID) {
 				continue
@@ -27,10 +30,27 @@ func (r *Reaper) openJobs(ctx context.Context, end time.Duration, report Report)
 			}
 		}
 		if cursor = next; cursor == "" {
+			r.counted(open)
 			break
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (r *Reaper) counted(open int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.many = open
+}
+
+// manyJobs is from how many open jobs on each has its turn less often: to look at one whole is to read all of its rows,
+// and every process that reaps does so.
+const manyJobs = 20
+
+// lookEvery is how often a job is looked at whole.
+func (r *Reaper) lookEvery() time.Duration {
+	p := r.cfg.Policy
+	return max(p.RenewEvery, min(p.RenewEvery*time.Duration(r.many)/manyJobs, p.RingDelay))
 }
 
 // lookedRoom is of how many jobs it is known when they were looked at last.
@@ -41,7 +61,7 @@ func (r *Reaper) turn(id pipeline.JobID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.cfg.Clock.Mono()
-	if last, looked := r.looked[id]; looked && now-last < r.cfg.Policy.RenewEvery {
+	if last, looked := r.looked[id]; looked && now-last < r.lookEvery() {
 		return false
 	}
 	if len(r.looked) > lookedRoom {

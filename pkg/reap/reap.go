@@ -59,7 +59,9 @@ type Reaper struct {
 	cfg Config
 
 	mu      sync.Mutex
+	sweeps  int
 	cursors [pipeline.DueShards]string
+	many    int                              // jobs were open at the last sweep
 	looked  map[pipeline.JobID]time.Duration // when a job was last looked at whole, by the monotonic clock
 	bad     map[pipeline.Ref]int             // rows that errored, and how often
 	marking time.Duration                    // when what ended jobs left was looked at last, by the monotonic clock; 0 = never
@@ -103,8 +105,10 @@ func (r *Reaper) Sweep(ctx context.Context) (Report, error) {
 	}
 	var errs []error
 	begin, share := r.cfg.Clock.Mono(), r.cfg.Within/(pipeline.DueShards+1)
-	for shard := range pipeline.DueShards { // each has its share of the time: none starves those after it
-		if err := r.shard(ctx, shard, begin+share*time.Duration(shard+1), report); err != nil {
+	first := r.first()
+	for n := range pipeline.DueShards { // each has its share of the time: none starves those after it
+		shard := (first + n) % pipeline.DueShards
+		if err := r.shard(ctx, shard, begin+share*time.Duration(n+1), report); err != nil {
 			errs = append(errs, fmt.Errorf("sweep shard %d: %w", shard, err))
 		}
 	}
@@ -117,8 +121,17 @@ func (r *Reaper) Sweep(ctx context.Context) (Report, error) {
 	return report, errors.Join(errs...)
 }
 
+// first is the shard that a sweep begins with: another one than the last, so that none is always the one for which the
+// time is over, and another one than those of others who sweep at once.
+func (r *Reaper) first() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sweeps++
+	return (r.sweeps + int(r.cfg.Jitter()*pipeline.DueShards)) % pipeline.DueShards
+}
+
 func (r *Reaper) shard(ctx context.Context, shard int, end time.Duration, report Report) error {
-	jobs := map[pipeline.JobID]standing{}
+	jobs, crowded := map[pipeline.JobID]standing{}, false
 	r.mu.Lock()
 	cursor := r.cursors[shard]
 	r.mu.Unlock()
@@ -133,8 +146,12 @@ func (r *Reaper) shard(ctx context.Context, shard int, end time.Duration, report
 		if err != nil {
 			return err
 		}
-		for _, row := range rows {
-			r.row(ctx, row, jobs, report)
+		if r.page(ctx, rows, jobs, report) {
+			if crowded {
+				return nil // the others will see to it
+			}
+			crowded = true
+			continue
 		}
 		if cursor = next; cursor == "" {
 			return nil
@@ -143,8 +160,26 @@ func (r *Reaper) shard(ctx context.Context, shard int, end time.Duration, report
 	return nil
 }
 
-// row moves one row and keeps what went wrong from stopping the sweep.
-func (r *Reaper) row(ctx context.Context, row pipeline.Task, jobs map[pipeline.JobID]standing, report Report) {
+// crowd is how many rows in a row others may have moved before their page is read again: they are at work on it. The
+// second time its shard is left to them until the next sweep.
+const crowd = 3
+
+// page moves the rows of a page. crowded says that others move them too, and that what was read of the rest is old.
+func (r *Reaper) page(ctx context.Context, rows []pipeline.Task, jobs map[pipeline.JobID]standing, report Report) (crowded bool) {
+	moved := 0
+	for _, row := range rows {
+		if moved++; !r.row(ctx, row, jobs, report) {
+			moved = 0
+		}
+		if moved == crowd {
+			return true
+		}
+	}
+	return false
+}
+
+// row moves one row and keeps what went wrong from stopping the sweep. moved says that somebody else moved it meanwhile.
+func (r *Reaper) row(ctx context.Context, row pipeline.Task, jobs map[pipeline.JobID]standing, report Report) (moved bool) {
 	did, err := r.step(ctx, row, jobs)
 	switch {
 	case err == nil:
@@ -159,12 +194,14 @@ func (r *Reaper) row(ctx context.Context, row pipeline.Task, jobs map[pipeline.J
 		}
 	case errors.Is(err, pipeline.ErrFenced):
 		report["moved meanwhile"]++
+		return true
 	case ctx.Err() != nil:
 	default:
 		report["errors"]++
 		r.cfg.Log.WarnContext(ctx, "row could not be moved on", "task", row.Ref.String(), "error", err)
 		r.putOff(ctx, row)
 	}
+	return false
 }
 
 // putOff moves a row's due time on, doubling, so that it neither stops the sweep nor is forgotten.

@@ -2,6 +2,7 @@ package reap_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -328,4 +329,89 @@ func TestRings(t *testing.T) {
 		b.count("bells", len(b.bells(b.work)), 1)
 		b.count("dead letters", len(b.letters(b.work)), 1)
 	}, func(b *bench) { b.cfg.Policy.MaxAttempts = 2 })
+}
+
+func TestReapersThatSweepAtOnce(t *testing.T) {
+	in(t, "a page on which others are at work is read again, not tried row by row", func(b *bench) {
+		for n := range 300 {
+			b.row(n)
+		}
+		b.clock.Advance(10 * time.Minute)
+		report := b.sweep(0)
+		b.count("rung", report["rung"], 0)
+		b.count("rows that another had rung and that were tried", report["moved meanwhile"], 3)
+	}, func(b *bench) {
+		another := false
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Ring" && !another { // another sweeps while this one holds its page
+				another = true
+				other := b.cfg
+				other.Store = b.store
+				if _, err := reap.New(other).Sweep(ctx); err != nil {
+					b.Error(err)
+				}
+			}
+			return do(ctx)
+		})
+	})
+	asked := "" // the shard that a sweep began with
+	in(t, "a sweep begins with another shard than the one before", func(b *bench) {
+		first := map[string]bool{}
+		for range pipeline.DueShards {
+			asked = ""
+			b.sweep(0)
+			first[asked] = true
+		}
+		b.count("shards that were the first of a sweep", len(first), pipeline.DueShards)
+	}, func(b *bench) {
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Due" && asked == "" {
+				asked = op.On
+			}
+			return do(ctx)
+		})
+	})
+}
+
+func TestManyReapers(t *testing.T) {
+	in(t, "where others move every row, their shard is left to them until the next sweep", func(b *bench) {
+		for n := range 300 {
+			b.row(n)
+		}
+		b.clock.Advance(10 * time.Minute)
+		refused := b.sweep(0)["moved meanwhile"]
+		if refused == 0 || refused > 6*pipeline.DueShards {
+			b.Errorf("%d rows that another had rung were tried, want at most six of a shard", refused)
+		}
+	}, func(b *bench) {
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Ring" { // another is always a little faster
+				job, id, _ := strings.Cut(op.On, "/")
+				row, err := b.store.Task(ctx, pipeline.Ref{Job: pipeline.JobID(job), ID: pipeline.TaskID(id)})
+				b.must(err)
+				_, err = b.store.Ring(ctx, pipeline.RingWrite{Seen: row, Due: b.clock.Now().Add(time.Hour), Count: 1})
+				b.must(err)
+			}
+			return do(ctx)
+		})
+	})
+	looks := func(b *bench, jobs int, sweeps int) int {
+		for n := range jobs - 1 { // one is there
+			id := pipeline.JobID(fmt.Sprintf("%010d-1", n))
+			_, _, err := b.store.Submit(b.ctx, pipelinetest.NewJob(id), pipelinetest.NewRow(id, pipeline.SplitTask))
+			b.must(err)
+		}
+		b.sweep(0)
+		before := b.finalized
+		for range sweeps {
+			b.sweep(b.policy.RenewEvery)
+		}
+		return b.finalized - before
+	}
+	in(t, "each of a few open jobs is looked at every RenewEvery", func(b *bench) {
+		b.count("looks", looks(b, 20, 12), 20*12)
+	})
+	in(t, "each of many has its turn less often, and at least every minute", func(b *bench) {
+		b.count("looks", looks(b, 400, 12), 400)
+	})
 }

@@ -1,8 +1,8 @@
 // Command mutants breaks the code in one named place at a time and demands that a test notices.
 //
-// A promise that no test guards is a wish. Each entry of a mutants file (pkg/*/testdata/mutants.txt) names a promise
-// and the smallest change of the code that breaks it, most often one clause of one condition. The change is built with
-// go test -overlay, so the working tree is never touched. Each test must pass on the code as it is, and fail, after
+// A promise that no test guards is a wish. Each entry of a mutants file (testdata/mutants.txt of a package under pkg)
+// names a promise and the smallest change of the code that breaks it, most often one clause of one condition. The change
+// is built with go test -overlay, so the working tree is never touched. Each test must pass on the code as it is, and fail, after
 // compiling, on each mutant; otherwise this command exits with 1.
 //
 //	go run ./scripts/mutants                    all files
@@ -108,8 +108,12 @@ func (r runner) load(files []string, only string) ([]mutant, error) {
 		return nil, err
 	}
 	if len(files) == 0 {
-		if files, err = filepath.Glob(filepath.Join(r.root, "pkg", "*", "testdata", "mutants.txt")); err != nil {
-			return nil, err
+		for _, under := range []string{"*", "*/*"} {
+			some, err := filepath.Glob(filepath.Join(r.root, "pkg", under, "testdata", "mutants.txt"))
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, some...)
 		}
 	}
 	var mutants []mutant
