@@ -89,6 +89,7 @@ type Worker struct {
 	jobs  *jobs
 	clock pipeline.Clock
 	sizes *sizes
+	fed   bool // deliveries are handed over, not received: see Batch
 }
 
 // New is a worker that has not started.
