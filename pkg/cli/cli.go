@@ -20,6 +20,7 @@ import (
 	"holdfast/pkg/config"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/wiring"
+	"holdfast/pkg/wiring/embedded"
 )
 
 // Exit codes.
@@ -126,7 +127,7 @@ func (a *app) exit(err error) int {
 			fmt.Fprintln(a.err, a.program.Name+":", code.text)
 		}
 		return code.code
-	case errors.Is(err, wiring.ErrFull):
+	case errors.Is(err, embedded.ErrFull):
 		fmt.Fprintln(a.err, a.program.Name+":", a.fullText())
 		return exitFailed
 	default:
@@ -199,7 +200,7 @@ func (a *app) embedded(worker string, full func(error)) (*wiring.Backend, error)
 	if info, err := os.Stat(a.Store); err == nil && !info.IsDir() {
 		return nil, usage("%s is a file; --store names a folder", a.Store)
 	}
-	b, err := wiring.OpenEmbedded(a.ctx, wiring.Embedded{Dir: a.Store, Owner: worker, FullSync: a.FullSync, MaxPages: a.MaxPages, OnFull: full}, a.policy)
+	b, err := embedded.Open(a.ctx, embedded.Config{Dir: a.Store, Owner: worker, FullSync: a.FullSync, MaxPages: a.MaxPages, OnFull: full}, a.policy)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, usage("%s cannot be written: see who may write there, or name another folder with --store", a.Store)
 	}
@@ -224,7 +225,7 @@ func (a *app) storeless() bool {
 		return false
 	}
 	info, err := os.Stat(a.Store)
-	return (err != nil || info.IsDir()) && !wiring.HasEmbedded(a.Store)
+	return (err != nil || info.IsDir()) && !embedded.Exists(a.Store)
 }
 
 // existing is system for commands about what is there: they make no store.

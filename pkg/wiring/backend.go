@@ -1,5 +1,6 @@
 // Package wiring turns settings into a working system: it opens a backend, and hands each step the ports it asks for.
-// It is the only package that joins steps; the model is chosen by its caller.
+// It is the only package that joins steps; the model, and what reads documents, are chosen by its caller. The backend of
+// one machine is in its part embedded.
 //
 // It may decide which backend, and what a process has of slots and times where its caller says nothing. It may not
 // decide anything about jobs, tasks or calls.
@@ -11,7 +12,6 @@ import (
 
 	"holdfast/pkg/memory"
 	"holdfast/pkg/pipeline"
-	"holdfast/pkg/sqlitestore"
 )
 
 // Backend is where state lives: the store, the blobs and the two queues.
@@ -24,38 +24,6 @@ type Backend struct {
 	// Skew is by how much this machine's clock is ahead of the store's; nil where there is one clock.
 	Skew  func() time.Duration
 	Close func() error
-}
-
-// Embedded is how the embedded backend is opened.
-type Embedded struct {
-	Dir      string
-	Owner    string // the process's worker, if it is one
-	FullSync bool
-	MaxPages int
-	OnFull   func(error) // told of every write that found the disk full; may be nil
-}
-
-// ErrFull says that the disk is full: a write was not made, not even in part.
-var ErrFull = sqlitestore.ErrFull
-
-// HasEmbedded says that there is a store in the folder, without making one.
-func HasEmbedded(dir string) bool { return sqlitestore.Exists(dir) }
-
-// OpenEmbedded opens the backend in a folder: one SQLite file that several processes share, and blobs beside it.
-func OpenEmbedded(ctx context.Context, e Embedded, p pipeline.Policy) (*Backend, error) {
-	store, err := sqlitestore.Open(ctx, e.Dir, sqlitestore.Config{Owner: e.Owner, FullSync: e.FullSync, MaxPages: e.MaxPages, OnFull: e.OnFull})
-	if err != nil {
-		return nil, err
-	}
-	return &Backend{
-		Store: store, Blobs: store,
-		Queues: pipeline.Queues{
-			Control: store.Queue(pipeline.ControlQueue, p.Visibility(), p.MaxReceives),
-			Work:    store.Queue(pipeline.WorkQueue, p.Visibility(), p.MaxReceives),
-		},
-		Release: store.Release,
-		Close:   store.CloseFile,
-	}, nil
 }
 
 // InMemory is a backend that dies with the process: for tests and simulations.

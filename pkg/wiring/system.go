@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"log/slog"
@@ -28,7 +29,8 @@ type Config struct {
 	Functions map[string]pipeline.Function
 	// Handlers are work that keeps its own stages and checkpoints, by the name@version that a definition names.
 	Handlers map[string]func(*Backend) pipeline.Handler
-	Cache    string        // folder for what takes long to make and is the same for every job; empty: none
+	// Read makes text of a document, as ingest does; nil in a process that splits none.
+	Read     func(ctx context.Context, name string, source []byte) (pipeline.Document, error)
 	InFlight int           // tries at once
 	Claims   int           // chunks claimed at once; 0 = enough to keep InFlight busy
 	Poll     time.Duration // of the queues
