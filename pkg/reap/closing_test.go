@@ -286,6 +286,63 @@ func TestNets(t *testing.T) {
 			return do(ctx)
 		})
 	})
+	in(t, "so it is within a page, whatever time it is given", func(b *bench) {
+		for n := range 60 {
+			b.row(n, func(r *pipeline.Task) { r.DueAt = r.DueAt.Add(time.Duration(n) * time.Second) })
+		}
+		b.clock.Advance(10 * time.Minute)
+		for sweep := range 20 {
+			before := b.clock.Mono()
+			_, err := b.SweepWithin(b.ctx, 5*time.Second)
+			b.must(err)
+			if took := b.clock.Mono() - before; took > 7*time.Second {
+				b.Errorf("sweep %d took %v", sweep, took)
+			}
+		}
+		for n := range 60 {
+			if row := b.read(pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(n)}); (row.Ring > 0) != (n >= 30) {
+				b.Errorf("chunk %d has ring %d: want those rung that can be", n, row.Ring)
+			}
+		}
+	}, func(b *bench) {
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Ring" || op.Name == "Postpone" {
+				b.clock.Advance(250 * time.Millisecond)
+				if op.On < (pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(30)}).String() {
+					return pipelinetest.ErrLost
+				}
+			}
+			return do(ctx)
+		})
+	})
+	in(t, "more open jobs than a sweep has time for: each has its turn", func(b *bench) {
+		for n := range 40 {
+			id := pipeline.JobID(fmt.Sprintf("open-%02d", n))
+			_, _, err := b.store.Submit(b.ctx, pipelinetest.NewJob(id), pipelinetest.NewRow(id, pipeline.SplitTask, func(r *pipeline.Task) { r.Status = pipeline.TaskDone }))
+			b.must(err)
+		}
+		for range 20 {
+			b.clock.Advance(time.Minute)
+			before := b.clock.Mono()
+			_, err := b.SweepWithin(b.ctx, 5*time.Second)
+			b.must(err)
+			if took := b.clock.Mono() - before; took > 6*time.Second {
+				b.Errorf("a sweep took %v", took)
+			}
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(b.looked) != 41 {
+			b.Errorf("got %d jobs looked at, want all 41", len(b.looked))
+		}
+	}, func(b *bench) {
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Budget" {
+				b.clock.Advance(500 * time.Millisecond)
+			}
+			return do(ctx)
+		})
+	})
 	in(t, "rows in front that can neither be moved nor put off do not keep a sweep from those behind", func(b *bench) {
 		b.store.PageBytes = 1
 		for n := range 60 {

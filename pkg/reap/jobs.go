@@ -9,16 +9,26 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
-// openJobs looks at every job that has not ended: rows of cancelled or late ones are ended whatever their time, and a
-// finalize that nobody opened is opened. A job is looked at whole at most every RenewEvery.
+// openJobs looks at every job that has not ended, where it stopped the last time: rows of cancelled or late ones are
+// ended whatever their time, and a finalize that nobody opened is opened. A job is looked at whole at most every
+// RenewEvery.
 func (r *Reaper) openJobs(ctx context.Context, end time.Duration, report Report) error {
 	var errs []error
-	for cursor := ""; r.cfg.Clock.Mono() < end; {
-		jobs, next, err := r.cfg.Store.OpenJobs(ctx, cursor)
+	r.mu.Lock()
+	at := r.jobs
+	r.mu.Unlock()
+	for r.cfg.Clock.Mono() < end {
+		jobs, next, err := r.cfg.Store.OpenJobs(ctx, at.page)
 		if err != nil {
-			return err
+			r.stopAtJob(jobsCursor{})
+			return errors.Join(append(errs, err)...)
 		}
-		for _, job := range jobs {
+		for _, job := range afterJob(jobs, at.job) {
+			if r.cfg.Clock.Mono() >= end {
+				return errors.Join(errs...)
+			}
+			at.job = job.ID
+			r.stopAtJob(at)
 			if !r.turn(job.ID) {
 				continue
 			}
@@ -26,11 +36,29 @@ func (r *Reaper) openJobs(ctx context.Context, end time.Duration, report Report)
 				errs = append(errs, fmt.Errorf("job %s: %w", job.ID, err))
 			}
 		}
-		if cursor = next; cursor == "" {
+		at = jobsCursor{page: next}
+		r.stopAtJob(at)
+		if next == "" {
 			break
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (r *Reaper) stopAtJob(at jobsCursor) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.jobs = at
+}
+
+// afterJob is the jobs behind the one that was looked at last; all of them once that one has ended.
+func afterJob(jobs []pipeline.Job, last pipeline.JobID) []pipeline.Job {
+	for i, job := range jobs {
+		if job.ID == last {
+			return jobs[i+1:]
+		}
+	}
+	return jobs
 }
 
 // lookedRoom is of how many jobs it is known when they were looked at last.

@@ -56,9 +56,22 @@ type Reaper struct {
 	cfg Config
 
 	mu      sync.Mutex
-	cursors [pipeline.DueShards]string
+	cursors [pipeline.DueShards]cursor
+	jobs    jobsCursor
 	looked  map[pipeline.JobID]time.Duration // when a job was last looked at whole, by the monotonic clock
 	bad     map[pipeline.Ref]int             // rows that errored, and how often
+}
+
+// cursor is where a shard's sweep stopped: the page, and the last row of it that was looked at.
+type cursor struct {
+	page string
+	row  pipeline.Ref
+}
+
+// jobsCursor is the same for the open jobs.
+type jobsCursor struct {
+	page string
+	job  pipeline.JobID
 }
 
 // New is a Reaper.
@@ -91,19 +104,22 @@ func (r *Reaper) Run(ctx context.Context, every time.Duration) {
 }
 
 // Sweep looks at every row that is due and at every open job, within its time. A row that errors does not stop it.
-func (r *Reaper) Sweep(ctx context.Context) (Report, error) {
+func (r *Reaper) Sweep(ctx context.Context) (Report, error) { return r.SweepWithin(ctx, r.cfg.Within) }
+
+// SweepWithin is Sweep with another time than the configured one. What it does not get to, the next sweep does.
+func (r *Reaper) SweepWithin(ctx context.Context, within time.Duration) (Report, error) {
 	report := Report{}
 	if r.cfg.Skew != nil && r.cfg.Skew().Abs() > r.cfg.Policy.MaxSkew/2 {
 		return report, fmt.Errorf("this clock differs from the store's by %v, more than %v: nothing is expired or rung", r.cfg.Skew(), r.cfg.Policy.MaxSkew/2)
 	}
 	var errs []error
-	begin, share := r.cfg.Clock.Mono(), r.cfg.Within/(pipeline.DueShards+1)
+	begin, share := r.cfg.Clock.Mono(), within/(pipeline.DueShards+1)
 	for shard := range pipeline.DueShards { // each has its share of the time: none starves those after it
 		if err := r.shard(ctx, shard, begin+share*time.Duration(shard+1), report); err != nil {
 			errs = append(errs, fmt.Errorf("sweep shard %d: %w", shard, err))
 		}
 	}
-	if err := r.openJobs(ctx, begin+r.cfg.Within, report); err != nil {
+	if err := r.openJobs(ctx, begin+within, report); err != nil {
 		errs = append(errs, fmt.Errorf("sweep the open jobs: %w", err))
 	}
 	return report, errors.Join(errs...)
@@ -112,27 +128,45 @@ func (r *Reaper) Sweep(ctx context.Context) (Report, error) {
 func (r *Reaper) shard(ctx context.Context, shard int, end time.Duration, report Report) error {
 	jobs := map[pipeline.JobID]standing{}
 	r.mu.Lock()
-	cursor := r.cursors[shard]
+	at := r.cursors[shard]
 	r.mu.Unlock()
 	for r.cfg.Clock.Mono() < end {
-		rows, next, err := r.cfg.Store.Due(ctx, shard, r.cfg.Clock.Now(), cursor)
+		rows, next, err := r.cfg.Store.Due(ctx, shard, r.cfg.Clock.Now(), at.page)
 		if err != nil {
-			next = ""
-		}
-		r.mu.Lock()
-		r.cursors[shard] = next
-		r.mu.Unlock()
-		if err != nil {
+			r.stopAt(shard, cursor{})
 			return err
 		}
-		for _, row := range rows {
+		for _, row := range after(rows, at.row) {
+			if r.cfg.Clock.Mono() >= end {
+				return nil
+			}
 			r.row(ctx, row, jobs, report)
+			at.row = row.Ref
+			r.stopAt(shard, at)
 		}
-		if cursor = next; cursor == "" {
+		at = cursor{page: next}
+		r.stopAt(shard, at)
+		if next == "" {
 			return nil
 		}
 	}
 	return nil
+}
+
+func (r *Reaper) stopAt(shard int, at cursor) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cursors[shard] = at
+}
+
+// after is the rows behind the one that was looked at last; all of them once that one has been moved.
+func after(rows []pipeline.Task, last pipeline.Ref) []pipeline.Task {
+	for i, row := range rows {
+		if row.Ref == last {
+			return rows[i+1:]
+		}
+	}
+	return rows
 }
 
 // row moves one row and keeps what went wrong from stopping the sweep.
