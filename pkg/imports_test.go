@@ -20,7 +20,7 @@ const module = "holdfast/pkg/"
 // The packages by what they are; doc.go of pipeline and the README tell the same.
 var (
 	steps    = []string{"submit", "ingest", "split", "work", "call", "review", "finalize", "reap", "report", "triage"}
-	adapters = []string{"memory", "sqlitestore", "dynamostore", "sqsqueue", "s3blob", "awsclient", "offline", "openai", "pipelines", "config", "command"}
+	adapters = []string{"memory", "sqlitestore", "dynamostore", "sqsqueue", "s3blob", "awsclient", "offline", "openai", "pipelines", "config", "command", "telemetry"}
 )
 
 type goPackage struct {
@@ -78,13 +78,13 @@ func forbidden(name, other, path string, internal bool) string {
 		return "steps and adapters know the words and nothing else of ours; wiring joins them"
 	case step && outside && !slices.Contains(allowed[name], path):
 		return "a step's outside dependencies are listed here, each with a reason"
-	case internal && slices.Contains(adapters, other) && whole != "wiring" && name != "cli" && name != "function" && name != "pipelinetest":
-		return "wiring chooses the backend, cli and function the model and the pipeline; nobody else knows an adapter"
+	case internal && slices.Contains(adapters, other) && whole != "wiring" && name != "cli" && name != "function" && name != "api" && name != "pipelinetest":
+		return "wiring chooses the backend; cli, function and api the model and the pipeline; nobody else knows an adapter"
 	case internal && strings.HasSuffix(other, "test"):
 		return "what tests are built from is no part of the program"
 	case internal && other == "cli" && !strings.HasPrefix(name, "cmd/"):
 		return "nothing stands on the command line but programs"
-	case internal && (other == "wiring" || other == "wiring/embedded") && name != "cli" && name != "function" && whole != "wiring":
+	case internal && (other == "wiring" || other == "wiring/embedded") && name != "cli" && name != "function" && name != "api" && whole != "wiring":
 		return "mains wire; nothing else does"
 	}
 	return ""

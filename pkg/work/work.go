@@ -79,7 +79,7 @@ type Event struct {
 	Status  pipeline.TaskStatus `json:"status,omitempty"`
 	Outcome pipeline.Outcome    `json:"outcome,omitempty"`
 	Cost    pipeline.Money      `json:"cost,omitempty"`
-	N       int                 `json:"n,omitempty"`
+	N       int                 `json:"n,omitempty"` // of a claim: the attempt; of a stage: its cells
 }
 
 // Worker takes tasks until it is told to stop.
