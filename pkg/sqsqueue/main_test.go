@@ -56,7 +56,7 @@ func open(t testing.TB, client *sqs.Client, p pipeline.Policy) *sqsqueue.Queue {
 			t.Log(err)
 		}
 	})
-	q, err := sqsqueue.Open(t.Context(), client, stack, "work", p)
+	q, err := sqsqueue.Open(t.Context(), client, stack, "work", sqsqueue.Addresses{}, p)
 	if err != nil {
 		t.Fatal(err)
 	}

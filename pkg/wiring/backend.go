@@ -23,7 +23,20 @@ type Backend struct {
 	Release func(ctx context.Context, worker string) error
 	// Skew is by how much this machine's clock is ahead of the store's; nil where there is one clock.
 	Skew  func() time.Duration
-	Close func() error
+	// Receipt is the receipt of a delivery that an event source received, by the handle that the event has; it counts
+	// until then. nil where the handle itself is the receipt.
+	Receipt func(handle string, until pipeline.Instant) string
+	// Shared are the blobs as their addresses are given to others; nil where there are no addresses.
+	Shared Addresses
+	Close  func() error
+}
+
+// Addresses are links by which somebody without credentials may put or get one blob, for a while.
+type Addresses interface {
+	// PutURL is where the body may be put with an HTTP PUT that carries these headers; it must have exactly size bytes.
+	PutURL(ctx context.Context, key string, size int64, within time.Duration) (url string, headers map[string]string, err error)
+	// GetURL is where it may be got.
+	GetURL(ctx context.Context, key string, within time.Duration) (url string, err error)
 }
 
 // InMemory is a backend that dies with the process: for tests and simulations.
