@@ -39,6 +39,7 @@ type Config struct {
 	NewID    func() string
 	Kill     func() // what the poison markers of split and finalize call; nil = they are ignored
 	Observe  func(work.Event)
+	Busy     func(bool) // told when the first task is worked on, and when none is any more
 	Stuck    func(pipeline.Ref)
 }
 

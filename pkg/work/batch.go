@@ -13,7 +13,7 @@ import (
 // whoever received them. Nothing that goes wrong with one of them, a panic included, concerns another.
 //
 // As in [Worker.Run], nothing is claimed once drain is done, calls in flight finish for Grace, and when ctx is done
-// everything is dropped. Only one Batch runs at a time.
+// everything is dropped.
 //
 // What a drain releases is rung by the reaper, not here: a function that sends to the queue it is fed from is cut off
 // after a number of rounds.

@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,17 @@ func TestBatch(t *testing.T) {
 		handed, back := b.batch(time.Hour, tries(1, 10*time.Second))
 		if handed != 9 || back != 0 {
 			b.Errorf("got %d of %d back, want none", back, handed)
+		}
+	})
+	in(t, "a worker tells when it is busy and when it is not any more", func(b *bench) {
+		b.rung(0)
+		b.rung(1)
+		var told []bool
+		b.batch(time.Hour, tries(1, 10*time.Second), func(h *host) {
+			h.cfg.Busy = func(busy bool) { told = append(told, busy) }
+		})
+		if !slices.Equal(told, []bool{true, false}) {
+			b.Errorf("got %v, want busy once and idle once for two tasks together", told)
 		}
 	})
 	in(t, "dropped by its host: it returns, and the attempt is a shutdown", func(b *bench) {

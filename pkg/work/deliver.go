@@ -28,6 +28,8 @@ const busyWait = 10 * time.Second
 //	ended, cancelled, parked, missing              deleted
 //	undecodable                                    dead letter with the reason; deleted
 func (w *Worker) Deliver(ctx context.Context, source int, d pipeline.Delivery) {
+	w.load.change(1)
+	defer w.load.change(-1)
 	m, err := pipeline.DecodeMessage(d.Body)
 	if err != nil {
 		w.undecodable(ctx, source, d, err)
