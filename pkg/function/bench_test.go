@@ -360,4 +360,3 @@ func (s *stack) metric(name string) (sum int, written bool) {
 	}
 	return sum, written
 }
-

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"holdfast/pkg/config"
@@ -41,6 +42,7 @@ type Process struct {
 	worker *work.Worker
 	busy   *busy
 	heart  heart
+	events sync.WaitGroup // that are being answered
 
 	drain context.Context // done when the process was asked to end
 	hard  context.Context // done when what is in flight must be dropped

@@ -188,7 +188,7 @@ func (p *Protection) ask(ctx context.Context, on bool) error {
 		return err
 	}
 	var answer struct {
-		Error   *struct{ Code, Message string } `json:"error"`
+		Error   *struct{ Code, Message string }  `json:"error"`
 		Failure *struct{ Reason, Detail string } `json:"failure"`
 	}
 	decoded := json.Unmarshal(text, &answer)

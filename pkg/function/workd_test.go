@@ -141,7 +141,7 @@ func TestWorkd(t *testing.T) {
 		if len(a.said()) != n {
 			s.Error("an idle process asked when it ended")
 		}
-	}, func(s *stack) { s.model.takes, s.inFlight = 40 * time.Second, "2" })
+	}, func(s *stack) { s.model.takes, s.inFlight = 40*time.Second, "2" })
 	in(t, "asked to end in the middle: it ends within its stop time, gives its protection up, and nothing is lost", func(s *stack) {
 		a := &agent{s: s}
 		job := s.submit(3)

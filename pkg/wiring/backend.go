@@ -22,7 +22,7 @@ type Backend struct {
 	// Release makes visible the deliveries of a worker of this machine that has exited; nil where a backend cannot tell.
 	Release func(ctx context.Context, worker string) error
 	// Skew is by how much this machine's clock is ahead of the store's; nil where there is one clock.
-	Skew  func() time.Duration
+	Skew func() time.Duration
 	// Receipt is the receipt of a delivery that an event source received, by the handle that the event has; it counts
 	// until then. nil where the handle itself is the receipt.
 	Receipt func(handle string, until pipeline.Instant) string
