@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/view"
 	"holdfast/pkg/wiring"
 )
 
@@ -117,8 +118,8 @@ type watchCmd struct{ jobArg }
 func (c *watchCmd) Run(a *app) error {
 	return c.with(a, func(s *wiring.System, job pipeline.Job) error {
 		screen := newScreen(a, false)
-		model, _ := modelOf(a.ctx, s, job.ID)
-		definition, err := definitionOf(a.ctx, s, job)
+		model, _ := view.Model(a.ctx, s, job.ID)
+		definition, err := view.Definition(a.ctx, s, job)
 		if err != nil {
 			return err
 		}

@@ -109,3 +109,6 @@ func randomID() string {
 
 // Policy is the policy that the process works by.
 func (s *System) Policy() pipeline.Policy { return s.cfg.Policy }
+
+// Clock is the process's time.
+func (s *System) Clock() pipeline.Clock { return s.cfg.Clock }
