@@ -86,8 +86,8 @@ func (f documentFlags) submission(a *app, model pipeline.ModelInfo) (submit.Subm
 	if err := definition.Chunking.CheckLines(source, read); err != nil {
 		return submit.Submission{}, usage("%s: %v", filepath.Base(f.File), err)
 	}
-	if err := fits(definition, model); err != nil {
-		return submit.Submission{}, err
+	if err := definition.CheckModel(model); err != nil {
+		return submit.Submission{}, usage("%v", err)
 	}
 	model.Placeholders = offline.Placeholders(definition)
 	ceiling, err := parseMoney(f.MaxCost)

@@ -24,7 +24,7 @@ func Open(ctx context.Context, process config.Process, read Reader) (*Process, e
 		return nil, err
 	}
 	parts := Parts{Clock: pipeline.NewRealClock(), Read: read, Log: Logger(os.Stderr, env), Metrics: os.Stdout, Kill: kill}
-	if process == config.Work || process == config.Workd {
+	if process == config.Work || process == config.Workd || process == config.API {
 		if parts.Model, err = OpenModel(ctx, env); err != nil {
 			return nil, err
 		}

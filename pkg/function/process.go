@@ -33,6 +33,7 @@ type Reader func(ctx context.Context, name string, source []byte) (pipeline.Docu
 // Process is one process of a deployment.
 type Process struct {
 	Env     config.Environment
+	Model   pipeline.ModelInfo // that jobs are asked of; the zero one in a process that knows none
 	System  *wiring.System
 	Clock   pipeline.Clock
 	Log     *slog.Logger
@@ -72,6 +73,9 @@ func New(env config.Environment, parts Parts) (*Process, error) {
 	}
 	p := &Process{
 		Env: env, Clock: parts.Clock, Log: parts.Log, Meter: telemetry.NewMeter(env.Stack), Metrics: cmp.Or[io.Writer](parts.Metrics, io.Discard), busy: &busy{},
+	}
+	if parts.Model != nil {
+		p.Model = parts.Model.Info()
 	}
 	p.beat()
 	p.drain, p.begin = context.WithCancel(context.Background())
@@ -132,6 +136,13 @@ func (p *Process) write(ctx context.Context) {
 	if err := p.Meter.Write(p.Metrics, p.Clock.Now()); err != nil {
 		p.Log.WarnContext(ctx, "metrics were not written", "error", err)
 	}
+}
+
+// RandomID is 16 random bytes, in hex: nobody can guess it.
+func RandomID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails: it ends the program first
+	return hex.EncodeToString(b[:])
 }
 
 // workerName is unique to the process, and says where its log is.

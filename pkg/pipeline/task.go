@@ -28,6 +28,23 @@ func WorkTask(n int) TaskID { return TaskID(fmt.Sprintf("work#%05d", n)) }
 // FinalizeTask is the id of the finalize of an epoch: each epoch has its own row.
 func FinalizeTask(epoch int64) TaskID { return TaskID(fmt.Sprintf("finalize#%d", epoch)) }
 
+// ParseTask reads what a person calls a task of a job: a chunk's number, split, finalize, or a task's id.
+func ParseTask(text string, job Job) (TaskID, error) {
+	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
+		return WorkTask(n), nil
+	}
+	id := TaskID(text)
+	switch {
+	case id == SplitTask:
+		return id, nil
+	case text == string(TaskFinalize):
+		return FinalizeTask(job.Epoch), nil
+	case id.Number() >= 0 && (id.Kind() == TaskWork || id.Kind() == TaskFinalize):
+		return id, nil
+	}
+	return "", fmt.Errorf("%q names no task; write a chunk's number, split, or finalize", Cut(text, 60))
+}
+
 // Kind is the kind of task that id names.
 func (id TaskID) Kind() TaskKind {
 	kind, _, _ := strings.Cut(string(id), "#")
