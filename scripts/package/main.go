@@ -1,4 +1,5 @@
-// Command package builds what is deployed: a zip for each function, and the program of the polling process.
+// Command package builds what is deployed: a zip for each function, and for the polling process the folder that its
+// image is built from.
 //
 // The same sources give the same bytes, wherever and whenever they are built: a deployment changes only what has
 // changed. -check proves it: it builds everything again from a copy in another folder, with nothing cached, and
@@ -131,6 +132,12 @@ func buildAll(ctx context.Context, root, arch, out string, env []string) ([]arti
 	var built []artifact
 	for _, name := range append(append([]string(nil), functions...), daemon) {
 		program := filepath.Join(out, name)
+		if name == daemon {
+			program = filepath.Join(out, "image", name)
+			if err := copyTree(filepath.Join(root, "functions", daemon, "Dockerfile"), filepath.Join(out, "image", "Dockerfile")); err != nil {
+				return nil, err
+			}
+		}
 		if err := build(ctx, root, arch, name, program, env); err != nil {
 			return nil, err
 		}
