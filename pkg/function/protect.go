@@ -88,20 +88,27 @@ func (p *Protection) isWanted() bool {
 // ends.
 func (p *Protection) keep(ctx context.Context) {
 	protected := false
+	again := p.Clock.Mono() // when to ask for it the next time
 	for {
 		wanted := p.isWanted()
 		wait := protectAgain
-		switch {
-		case wanted:
-			protected = p.set(ctx, true) || protected
-			if !protected {
-				wait = idleFor // the agent did not do it: soon again
+		switch now := p.Clock.Mono(); {
+		case wanted && now >= again:
+			again = now + idleFor // if the agent does not do it: soon again
+			if p.set(ctx, true) {
+				protected, again = true, now+protectAgain
 			}
+			wait = again - now
+		case wanted:
+			wait = again - now
 		case protected:
 			if !p.idle(ctx) && ctx.Err() == nil {
 				continue // work came meanwhile, and it is protected still
 			}
-			protected = !p.set(context.WithoutCancel(ctx), false)
+			protected, again = !p.set(context.WithoutCancel(ctx), false), p.Clock.Mono()
+			if ctx.Err() != nil {
+				return // what the agent did not give up expires
+			}
 			continue
 		}
 		if ctx.Err() != nil || p.sleep(ctx, wait, wanted) != nil {

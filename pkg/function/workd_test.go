@@ -122,10 +122,10 @@ func TestWorkd(t *testing.T) {
 		if asked := a.said(); len(asked) != 0 {
 			s.Errorf("got %v from an idle process", asked)
 		}
-		job := s.submit(4)
+		job := s.submit(10) // two minutes each, one after the other
 		s.whole(s.ends(job.ID, 3*time.Hour))
-		if asked := a.said(); len(asked) < 2 || slices.Contains(asked, "off") {
-			s.Errorf("got %v while it worked for %v, want it protected and renewed", asked, s.model.takes)
+		if asked := a.said(); len(asked) < 4 || len(asked) > 7 || slices.Contains(asked, "off") {
+			s.Errorf("got %v in twenty minutes of work, want it protected, and that renewed every four", asked)
 		}
 		for i := 1; i < len(a.at); i++ {
 			if gap := a.at[i] - a.at[i-1]; gap >= 10*time.Minute {
@@ -194,6 +194,20 @@ func TestWorkd(t *testing.T) {
 			s.Errorf("got the log %s", s.log.String())
 		}
 	}, func(s *stack) { s.model.takes = time.Second })
+	in(t, "an agent that does not give the protection up keeps nobody from ending", func(s *stack) {
+		a := &agent{s: s}
+		job := s.submit(1)
+		_, stop := s.poller(a)
+		s.whole(s.ends(job.ID, time.Hour))
+		a.mu.Lock()
+		a.refuses = true
+		a.mu.Unlock()
+		s.wait(time.Minute)
+		stop()
+		if a.said()[0] != "on" {
+			s.Errorf("got %v", a.said())
+		}
+	})
 	in(t, "it is well while it sweeps, sick when it is silent, and no health check ends one that drains", func(s *stack) {
 		p, stop := s.poller(nil)
 		health := func() int {
