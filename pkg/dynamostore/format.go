@@ -6,6 +6,9 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
+// FormatKey is the column of a job's or task's row with the number of its format.
+const FormatKey = "format"
+
 // known says that a row is of a format that this program knows: it is part of the condition of every change. A row
 // without a number is of the first.
 func known() clause { return atMost(FormatKey, pipeline.FormatVersion) }

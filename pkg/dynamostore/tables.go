@@ -18,8 +18,7 @@ const (
 	DueIndex     = "due"
 	DueShardKey  = "due_shard" // only on rows that are listed, so the index is sparse
 	DueAtKey     = "due_at"
-	TTLKey       = "ttl"    // of the checkpoints table: seconds since 1970
-	FormatKey    = "format" // of rows of jobs and tasks: a number that is not known is refused, and the row left alone
+	TTLKey       = "ttl" // of the checkpoints table: seconds since 1970
 )
 
 // Table is one table as it must be.
