@@ -51,6 +51,24 @@ bench-aws: ## what a job of 22 x 116 calls asks of AWS: requests, write and read
 # The tests of whole runs that are as true on LocalStack as in a folder.
 LOCALSTACK_RUNS := ^(TestPoisonInAChunk|TestPoisonInAStepOfItsOwn|TestSignals|TestCaseD03FrozenWorkerComesBackTooLate|TestCancelFromAnotherTerminal|TestPauseAndResume|TestSubmitAndWorker|TestOnLocalStack.*)$$
 
+.PHONY: functions
+functions: ## zips of the functions and the program of workd in dist/ARCH: make functions ARCH=amd64 for this machine
+	go run ./scripts/package -arch $(or $(ARCH),arm64)
+
+.PHONY: functions-check
+functions-check: ## the same, built a second time from another folder with nothing cached: the bytes must be the same
+	go run ./scripts/package -arch $(or $(ARCH),arm64) -check
+
+.PHONY: invoke-control invoke-work invoke-reap invoke-api
+invoke-control: ## run a function on one event with AWS's runtime emulator; make invoke-work, -reap, -api; EVENT=FILE for another
+	go run ./scripts/invoke control $(EVENT)
+invoke-work:
+	go run ./scripts/invoke work $(EVENT)
+invoke-reap:
+	go run ./scripts/invoke reap $(EVENT)
+invoke-api:
+	go run ./scripts/invoke api $(EVENT)
+
 .PHONY: lint
 lint: ## vet, staticcheck, gofumpt
 	go vet ./...
@@ -59,11 +77,11 @@ lint: ## vet, staticcheck, gofumpt
 	$(STATICCHECK) -tags localstack ./pkg/...
 	cd scripts/bench && go vet ./... && $(STATICCHECK) ./...
 	go mod tidy -diff && cd scripts/bench && go mod tidy -diff
-	@out="$$($(GOFUMPT) -l pkg scripts localstack)"; if [ -n "$$out" ]; then echo "not formatted (make fmt):"; echo "$$out"; exit 1; fi
+	@out="$$($(GOFUMPT) -l pkg scripts localstack functions events)"; if [ -n "$$out" ]; then echo "not formatted (make fmt):"; echo "$$out"; exit 1; fi
 
 .PHONY: fmt
 fmt: ## format
-	$(GOFUMPT) -w pkg scripts
+	$(GOFUMPT) -w pkg scripts functions events
 
 .PHONY: mutants
 mutants: ## break one clause at a time; each mutant must make its test fail
@@ -112,4 +130,4 @@ bench: ## print the embedded figures beside anchors, some twenty minutes; make b
 
 .PHONY: clean
 clean: ## remove what building and running left here
-	rm -rf bin .holdfast holdfast-out
+	rm -rf bin dist .holdfast holdfast-out

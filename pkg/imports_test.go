@@ -20,7 +20,7 @@ const module = "holdfast/pkg/"
 // The packages by what they are; doc.go of pipeline and the README tell the same.
 var (
 	steps    = []string{"submit", "ingest", "split", "work", "call", "review", "finalize", "reap", "report", "triage"}
-	adapters = []string{"memory", "sqlitestore", "dynamostore", "sqsqueue", "s3blob", "awsclient", "offline", "openai", "pipelines", "config", "command"}
+	adapters = []string{"memory", "sqlitestore", "dynamostore", "sqsqueue", "s3blob", "awsclient", "offline", "openai", "pipelines", "config", "command", "telemetry"}
 )
 
 type goPackage struct {
@@ -80,14 +80,14 @@ func forbidden(name, other, path string, internal bool) string {
 		return "steps and adapters know the words and nothing else of ours; wiring joins them"
 	case step && outside && !slices.Contains(allowed[name], path):
 		return "a step's outside dependencies are listed here, each with a reason"
-	case internal && slices.Contains(adapters, other) && name != "wiring" && name != "cli" && name != "simulation" && whole != "pipelinetest":
-		return "wiring chooses the backend and cli the model and the pipeline; nobody else knows an adapter"
+	case internal && slices.Contains(adapters, other) && whole != "wiring" && whole != "pipelinetest" && !slices.Contains([]string{"cli", "function", "api", "simulation"}, name):
+		return "wiring chooses the backend; cli, function and api the model and the pipeline; nobody else knows an adapter"
 	case internal && strings.HasSuffix(other, "test") && name != "simulation":
 		return "what tests are built from is no part of the program"
 	case internal && other == "cli" && !strings.HasPrefix(name, "cmd/"):
 		return "nothing stands on the command line but programs"
-	case internal && other == "wiring" && name != "cli" && name != "simulation":
-		return "mains wire; nothing else does"
+	case internal && (other == "wiring" || other == "wiring/embedded") && !slices.Contains([]string{"cli", "function", "api", "view", "simulation"}, name) && whole != "wiring":
+		return "mains wire; nothing else does, but view reads what was wired"
 	}
 	return ""
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -69,28 +68,4 @@ func (r *run) sayPlanning() {
 	if cells := len(m.Chunks) * m.Calls; cells > manyCells {
 		r.screen.say("  pricing %s cells of %s and looking for stored replies; Ctrl-C stops it", pipeline.Count(cells), pipeline.CountOf(len(m.Chunks), "chunk", "chunks"))
 	}
-}
-
-// fits refuses a pipeline that asks for longer answers than the model gives: each would be cut, and paid for.
-func fits(d pipeline.Definition, m pipeline.ModelInfo) error {
-	if m.MaxOutput == 0 || d.Handler != "" {
-		return nil
-	}
-	var long []string
-	for _, stage := range d.Stages {
-		for _, call := range stage.Calls {
-			if call.MaxTokens > m.MaxOutput {
-				long = append(long, fmt.Sprintf("%s (%s)", call.ID, pipeline.Count(call.MaxTokens)))
-			}
-		}
-	}
-	if len(long) == 0 {
-		return nil
-	}
-	more := ""
-	if n := len(long) - 5; n > 0 {
-		long, more = long[:5], fmt.Sprintf(" and %d more", n)
-	}
-	return usage("pipeline %s: max_tokens is more than the %s tokens that %s answers with at most: %s%s; lower it there",
-		d.ID(), pipeline.Count(m.MaxOutput), m.ID(), strings.Join(long, ", "), more)
 }

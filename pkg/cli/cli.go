@@ -20,6 +20,7 @@ import (
 	"holdfast/pkg/config"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/wiring"
+	"holdfast/pkg/wiring/embedded"
 )
 
 // Exit codes.
@@ -137,7 +138,7 @@ func (a *app) exit(err error) int {
 	case errors.Is(err, pipeline.ErrNotMade):
 		fmt.Fprintf(a.err, "%s: %v; make it with: %s\n", a.program.Name, err, a.command("admin", "create"))
 		return exitFailed
-	case errors.Is(err, wiring.ErrFull):
+	case errors.Is(err, embedded.ErrFull):
 		fmt.Fprintln(a.err, a.program.Name+":", a.fullText())
 		return exitFailed
 	default:
@@ -210,7 +211,7 @@ func (a *app) embedded(worker string, full func(error)) (*wiring.Backend, error)
 	if info, err := os.Stat(a.Store); err == nil && !info.IsDir() {
 		return nil, usage("%s is a file; --store names a folder", a.Store)
 	}
-	b, err := wiring.OpenEmbedded(a.ctx, wiring.Embedded{Dir: a.Store, Owner: worker, FullSync: a.FullSync, MaxPages: a.MaxPages, OnFull: full}, a.policy)
+	b, err := embedded.Open(a.ctx, embedded.Config{Dir: a.Store, Owner: worker, FullSync: a.FullSync, MaxPages: a.MaxPages, OnFull: full}, a.policy)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, usage("%s cannot be written: see who may write there, or name another folder with --store", a.Store)
 	}
@@ -235,7 +236,7 @@ func (a *app) storeless() bool {
 		return false
 	}
 	info, err := os.Stat(a.Store)
-	return (err != nil || info.IsDir()) && !wiring.HasEmbedded(a.Store)
+	return (err != nil || info.IsDir()) && !embedded.Exists(a.Store)
 }
 
 // existing is system for commands about what is there: they make no store.

@@ -16,7 +16,7 @@ import (
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelines"
 	"holdfast/pkg/submit"
-	"holdfast/pkg/wiring"
+	"holdfast/pkg/view"
 )
 
 // readerCache is the folder for the compiled reader of PDF; empty if the user has none.
@@ -56,19 +56,6 @@ func (a *app) readable(file string, source []byte) (pipeline.Document, error) {
 	return d, nil
 }
 
-// originOf is the map back of the job's document; the zero one if there is none.
-func originOf(ctx context.Context, s *wiring.System, job pipeline.Job) pipeline.Origin {
-	body, err := s.Backend.Blobs.Blob(ctx, pipeline.OriginKey(job.Source))
-	if err != nil {
-		return pipeline.Origin{} // a plain text has none, and a report does not fail for want of one
-	}
-	origin, err := pipeline.Decode[pipeline.Origin](body, "map back")
-	if err != nil {
-		return pipeline.Origin{}
-	}
-	return origin
-}
-
 // documentFlags are what run and submit share.
 type documentFlags struct {
 	File     string `arg:"" help:"The document: DOCX, PDF or plain text (UTF-8, UTF-16 or Windows-1252)."`
@@ -99,8 +86,8 @@ func (f documentFlags) submission(a *app, model pipeline.ModelInfo) (submit.Subm
 	if err := definition.Chunking.CheckLines(source, read); err != nil {
 		return submit.Submission{}, usage("%s: %v", filepath.Base(f.File), err)
 	}
-	if err := fits(definition, model); err != nil {
-		return submit.Submission{}, err
+	if err := definition.CheckModel(model); err != nil {
+		return submit.Submission{}, usage("%v", err)
 	}
 	model.Placeholders = offline.Placeholders(definition)
 	ceiling, err := parseMoney(f.MaxCost)
@@ -144,7 +131,7 @@ func (a *app) readDocument(path string) ([]byte, error) {
 
 // follow shows the progress until the job has ended, killing the workers that it was asked to kill.
 func (r *run) follow() error {
-	definition, err := definitionOf(r.a.ctx, r.s, r.job)
+	definition, err := view.Definition(r.a.ctx, r.s, r.job)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/view"
 	"holdfast/pkg/wiring"
 )
 
@@ -113,12 +114,12 @@ type watchCmd struct{ jobArg }
 func (c *watchCmd) Run(a *app) error {
 	return c.with(a, func(s *wiring.System, job pipeline.Job) error {
 		screen := newScreen(a, false)
-		model, _ := modelOf(a.ctx, s, job.ID)
-		definition, err := definitionOf(a.ctx, s, job)
+		model, _ := view.Model(a.ctx, s, job.ID)
+		definition, err := view.Definition(a.ctx, s, job)
 		if err != nil {
 			return err
 		}
-		looks, seen, at := a.looks(), progress{Job: job}, a.clock.Now()
+		looks, seen, at := a.looks(), progress{Progress: view.Progress{Job: job}}, a.clock.Now()
 		for !job.Status.Ended() {
 			now, p, err := a.watched(s, job.ID, definition)
 			busy, err := looks.took(err, a.clock.Mono())

@@ -15,6 +15,7 @@ import (
 
 	"holdfast/pkg/offline"
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/view"
 	"holdfast/pkg/wiring"
 	"holdfast/pkg/work"
 )
@@ -251,7 +252,7 @@ func TestKillsCostNothingThatWasStored(t *testing.T) {
 			t.Errorf("job %s: got %s (%s), want completed", id, job.Status, job.Reason)
 			continue
 		}
-		result, err := resultOf(context.Background(), b.system, job)
+		result, err := view.Result(context.Background(), b.system, job)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/view"
 	"holdfast/pkg/wiring"
 )
 
@@ -69,7 +70,7 @@ func doing(ctx context.Context, s *wiring.System, job pipeline.Job) string {
 	if job.Pipeline != pipeline.ExecHandler {
 		return job.Pipeline
 	}
-	d, err := definitionOf(ctx, s, job)
+	d, err := view.Definition(ctx, s, job)
 	if err != nil || len(d.Command) == 0 {
 		return job.Pipeline // the list does not fail for want of it
 	}

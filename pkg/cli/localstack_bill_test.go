@@ -8,6 +8,7 @@ import (
 
 	"holdfast/pkg/modelsim"
 	"holdfast/pkg/offline"
+	"holdfast/pkg/view"
 )
 
 // The model is outside all workers, and counts at its socket: workers that are killed cost no more than what they had
@@ -25,7 +26,7 @@ func TestOnLocalStackBillsAtTheSocket(t *testing.T) {
 		t.Errorf("%d workers were killed, want %d", o.Killed, kills)
 	}
 	s := d.system()
-	result, err := resultOf(t.Context(), s, d.job(s))
+	result, err := view.Result(t.Context(), s, d.job(s))
 	d.must(err)
 	billed, again := sim.Billed()
 	if result.Counts.Answered+result.Counts.Gated != result.Counts.Cells || billed < result.Counts.Answered {

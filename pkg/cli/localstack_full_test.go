@@ -10,6 +10,7 @@ import (
 
 	"holdfast/pkg/pipelines"
 	"holdfast/pkg/pipelinetest"
+	"holdfast/pkg/view"
 )
 
 // One run at full size: 22 chunks x 116 calls, 5 % of the tries failing, three worker processes of which two are
@@ -28,7 +29,7 @@ func TestOnLocalStackFullSize(t *testing.T) {
 	}
 	s := d.system()
 	job := d.job(s)
-	result, err := resultOf(t.Context(), s, job)
+	result, err := view.Result(t.Context(), s, job)
 	d.must(err)
 	calls := result.Counts.Cells
 	if result.Counts.Answered+result.Counts.Gated != calls || len(result.Missing) > 0 {

@@ -14,6 +14,7 @@ import (
 	"holdfast/pkg/offline"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelinetest"
+	"holdfast/pkg/view"
 	"holdfast/pkg/wiring"
 )
 
@@ -132,7 +133,7 @@ func (d *desk) killedAt(s *wiring.System, proxy *pipelinetest.Proxy, match pipel
 	if job.Status != pipeline.JobCompleted {
 		d.Fatalf("the job is %s (%s), want completed", job.Status, job.Reason)
 	}
-	result, err := resultOf(d.Context(), s, job)
+	result, err := view.Result(d.Context(), s, job)
 	d.must(err)
 	if c := result.Counts; c.Answered != c.Cells || c.Cells != 28 || len(result.Missing) > 0 {
 		d.Errorf("%d of %d cells answered, %d missing; want all 28", c.Answered, c.Cells, len(result.Missing))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/view"
 )
 
 // Case D-09: who looks at a job leaves a busy store to those who work.
@@ -52,7 +53,7 @@ func TestLooks(t *testing.T) {
 		}
 	})
 	t.Run("what was seen before says when", func(t *testing.T) {
-		p := progress{Job: pipeline.Job{Status: pipeline.JobRunning}, Cells: 10, AsOf: 1}
+		p := progress{Progress: view.Progress{Job: pipeline.Job{Status: pipeline.JobRunning}, Cells: 10}, AsOf: 1}
 		if text := strings.Join(progressLines(p, pipeline.ModelInfo{}, 5001, time.Second, 77), "; "); !strings.Contains(text, "5 s old: the store is busy") {
 			t.Errorf("got %q", text)
 		}

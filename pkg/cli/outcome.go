@@ -13,6 +13,7 @@ import (
 
 	"holdfast/pkg/offline"
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/view"
 	"holdfast/pkg/wiring"
 )
 
@@ -46,12 +47,12 @@ type outcome struct {
 // outcomeOf reads the result of a job that has ended.
 func (a *app) outcomeOf(ctx context.Context, s *wiring.System, job pipeline.Job) (outcome, error) {
 	o := outcome{Job: job.ID, Status: job.Status, Reason: job.Reason.Cause, command: a.command}
-	o.model, _ = modelOf(ctx, s, job.ID) // older jobs have none: then no price is named
+	o.model, _ = view.Model(ctx, s, job.ID) // older jobs have none: then no price is named
 	if job.Result == "" {
 		o.Result = pipeline.Result{Job: job, Status: job.Status, Reason: job.Reason}
 		return o, nil
 	}
-	result, err := resultOf(ctx, s, job)
+	result, err := view.Result(ctx, s, job)
 	if err != nil {
 		return o, err
 	}
@@ -77,22 +78,6 @@ func (o outcome) redriveLine(ctx context.Context, s *wiring.System, ceiling pipe
 		return line // the command itself says why
 	}
 	return fmt.Sprintf("%s (its ceiling rises from %s to %s; --max-cost USD sets a lower one)", line, ceiling, ceiling+offer.Cost)
-}
-
-func resultOf(ctx context.Context, s *wiring.System, job pipeline.Job) (pipeline.Result, error) {
-	body, err := s.Backend.Blobs.Blob(ctx, job.Result)
-	if err != nil {
-		return pipeline.Result{}, fmt.Errorf("read the result of job %s: %w", job.ID, err)
-	}
-	return pipeline.Decode[pipeline.Result](body, "result")
-}
-
-func modelOf(ctx context.Context, s *wiring.System, job pipeline.JobID) (pipeline.ModelInfo, error) {
-	body, err := s.Backend.Store.Item(ctx, job, pipeline.ModelKey)
-	if err != nil {
-		return pipeline.ModelInfo{}, err
-	}
-	return pipeline.Decode[pipeline.ModelInfo](body, "model")
 }
 
 // readLedger compares what the model says it was asked with when each reply was stored.

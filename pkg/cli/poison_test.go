@@ -11,6 +11,7 @@ import (
 	"holdfast/pkg/offline"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/split"
+	"holdfast/pkg/view"
 )
 
 // poisoned is a contract of several chunks with a marker in the middle of it.
@@ -109,7 +110,7 @@ func missingOf(d *desk, id pipeline.JobID) []pipeline.Cell {
 	s := d.system()
 	job, err := s.Backend.Store.Job(d.Context(), id)
 	d.must(err)
-	result, err := resultOf(d.Context(), s, job)
+	result, err := view.Result(d.Context(), s, job)
 	d.must(err)
 	return result.Missing
 }

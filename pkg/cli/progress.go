@@ -9,76 +9,28 @@ import (
 	"time"
 
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/view"
 	"holdfast/pkg/wiring"
 	"holdfast/pkg/work"
 )
 
-// progress is how far a job is, from its rows.
+// progress is how far a job is, from its rows, and from the events of this run's workers.
 type progress struct {
-	Job         pipeline.Job
-	Chunks      int
-	Ended       int // chunks
-	Cells       int // of the plan
-	Done        int // cells of accepted stages, and those of running ones as far as they are known
-	Claimed     int
-	Deferrals   int
-	Status      map[pipeline.TaskStatus]int
-	Unclaimable []pipeline.TaskID
-	Setbacks    []pipeline.Setback
-	AsOf        pipeline.Instant // when it was read, if the store had no time since; 0 = now
-	Live        bool             // the events of this run's workers are counted: Tries, Failures, Reused and Deaths are known
-	Tries       int
-	Failures    map[pipeline.Kind]int
-	Reused      int
-	Cost        pipeline.Money
-	Deaths      int
-
-	open map[pipeline.TaskID]int // accepted stage of each chunk that has not ended
+	view.Progress
+	AsOf     pipeline.Instant // when it was read, if the store had no time since; 0 = now
+	Live     bool             // the events of this run's workers are counted: Tries, Failures, Reused and Deaths are known
+	Tries    int
+	Failures map[pipeline.Kind]int
+	Reused   int
+	Cost     pipeline.Money
+	Deaths   int
 }
 
-// progressOf reads a job's rows.
-//
-// definition is the job's: it never changes, so whoever looks again and again reads it once.
+// progressOf reads a job's rows. definition is the job's: it never changes, so whoever looks again and again reads it
+// once.
 func progressOf(ctx context.Context, s *wiring.System, job pipeline.Job, definition pipeline.Definition) (progress, error) {
-	p := progress{Job: job, Status: map[pipeline.TaskStatus]int{}, open: map[pipeline.TaskID]int{}}
-	rows, err := pipeline.AllTasks(ctx, s.Backend.Store, job.ID)
-	if err != nil {
-		return p, fmt.Errorf("read the tasks of job %s: %w", job.ID, err)
-	}
-	p.Setbacks = append(pipeline.Unserved(job, rows, pipeline.NewRealClock().Now()), pipeline.Setbacks(rows)...)
-	for _, row := range rows {
-		if row.Unclaimable(s.Policy()) {
-			p.Unclaimable = append(p.Unclaimable, row.ID)
-		}
-		if row.ID.Kind() != pipeline.TaskWork {
-			continue
-		}
-		p.Chunks++
-		p.Status[row.Status]++
-		p.Deferrals += row.Deferrals
-		for stage := range row.Accepted {
-			p.Done += len(definition.Stages[stage].Calls)
-		}
-		switch {
-		case row.Status.Ended():
-			p.Ended++
-		default:
-			p.open[row.ID] = row.Accepted
-		}
-		if row.Status == pipeline.TaskClaimed {
-			p.Claimed++
-		}
-	}
-	p.Cells = p.Chunks * definition.Calls()
-	return p, nil
-}
-
-func definitionOf(ctx context.Context, s *wiring.System, job pipeline.Job) (pipeline.Definition, error) {
-	body, err := s.Backend.Blobs.Blob(ctx, job.Fingerprint)
-	if err != nil {
-		return pipeline.Definition{}, fmt.Errorf("read the definition of job %s: %w", job.ID, err)
-	}
-	return pipeline.DecodeDefinition(body)
+	p, err := view.ProgressOf(ctx, s, job, definition)
+	return progress{Progress: p}, err
 }
 
 // tally counts the events of this run's workers.
@@ -130,7 +82,7 @@ func (t *tally) over(p *progress) {
 	for kind, n := range t.failures {
 		p.Failures[kind] = n
 	}
-	for task := range p.open {
+	for task := range p.Running {
 		p.Done += t.answers[task]
 	}
 	p.Done = min(p.Done, p.Cells)

@@ -13,6 +13,7 @@ import (
 
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/report"
+	"holdfast/pkg/view"
 	"holdfast/pkg/wiring"
 )
 
@@ -120,37 +121,7 @@ func replaceFile(path string, write func(io.Writer) error) error {
 
 // reportData reads what a report shows beside the result.
 func (a *app) reportData(ctx context.Context, s *wiring.System, r pipeline.Result) (report.Data, error) {
-	data := report.Data{Result: r, Generated: r.At, Redrive: a.command("redrive", string(r.Job.ID))}
-	if data.Generated == 0 {
-		data.Generated = r.Job.EndedAt
-	}
-	var err error
-	if data.Definition, err = definitionOf(ctx, s, r.Job); err != nil {
-		return data, err
-	}
-	data.Model, _ = modelOf(ctx, s, r.Job.ID) // then no price is named
-	if r.Manifest.Document != "" {
-		text, err := s.Backend.Blobs.Blob(ctx, pipeline.DocumentKey(r.Manifest.Document))
-		if err != nil {
-			return data, fmt.Errorf("read the text of job %s: %w", r.Job.ID, err)
-		}
-		data.Text = string(text)
-		data.Origin = originOf(ctx, s, r.Job)
-	}
-	rows, err := pipeline.AllTasks(ctx, s.Backend.Store, r.Job.ID)
-	if err != nil {
-		return data, err
-	}
-	byID := map[pipeline.TaskID]pipeline.Task{}
-	for _, row := range rows {
-		byID[row.ID] = row
-		history, err := pipeline.ReadHistory(ctx, s.Backend.Store, row.Ref)
-		if err != nil {
-			return data, err
-		}
-		data.Journals = append(data.Journals, history.Journals...)
-	}
-	data.Answers = answers{s: s, result: r, definition: data.Definition, text: data.Text, rows: byID}.all(ctx)
-	data.Before, err = before(ctx, s, r, byID)
+	data, err := view.Report(ctx, s, r)
+	data.Redrive = a.command("redrive", string(r.Job.ID))
 	return data, err
 }

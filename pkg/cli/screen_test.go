@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/view"
 )
 
 func TestTexts(t *testing.T) {
@@ -31,8 +32,8 @@ func TestTexts(t *testing.T) {
 	})
 	t.Run("progress fits a terminal of 80 columns", func(t *testing.T) {
 		p := progress{
-			Job: pipeline.Job{Status: pipeline.JobRunning}, Chunks: 19, Ended: 18, Cells: 2204, Done: 2203, Claimed: 12, Deferrals: 3,
-			Tries: 2340, Reused: 120, Cost: 8_360_000_000, Deaths: 1, Failures: map[pipeline.Kind]int{"throttled": 70, "unavailable": 22, "malformed": 9},
+			Progress: view.Progress{Job: pipeline.Job{Status: pipeline.JobRunning}, Chunks: 19, Ended: 18, Cells: 2204, Done: 2203, Claimed: 12, Deferrals: 3},
+			Tries:    2340, Reused: 120, Cost: 8_360_000_000, Deaths: 1, Failures: map[pipeline.Kind]int{"throttled": 70, "unavailable": 22, "malformed": 9},
 		}
 		model := pipeline.ModelInfo{Free: true, PricedAs: "claude-sonnet-5-5"}
 		for _, line := range progressLines(p, model, 0, 100*time.Second, 77) {
@@ -42,9 +43,9 @@ func TestTexts(t *testing.T) {
 		}
 	})
 	t.Run("progress names why tasks wait, and tells no counts that nobody counted", func(t *testing.T) {
-		p := progress{Job: pipeline.Job{Status: pipeline.JobRunning}, Chunks: 1, Cells: 1, Setbacks: pipeline.Setbacks([]pipeline.Task{
+		p := progress{Progress: view.Progress{Job: pipeline.Job{Status: pipeline.JobRunning}, Chunks: 1, Cells: 1, Setbacks: pipeline.Setbacks([]pipeline.Task{
 			{Status: pipeline.TaskPending, ReadyAt: 24_000, Reason: pipeline.Fail(pipeline.Broken, "exit 1:\nno such host")},
-		})}
+		})}}
 		text := strings.Join(progressLines(p, pipeline.ModelInfo{Handler: true}, 1, time.Second, 77), "; ")
 		if want := "held back: 1 task, next attempt in 24 s: broken: exit 1: no such host"; !strings.Contains(text, want) {
 			t.Errorf("got %q, want %q in it", text, want)

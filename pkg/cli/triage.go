@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -15,21 +14,12 @@ import (
 	"holdfast/pkg/wiring"
 )
 
-// parseTask reads what a person calls a task: a chunk's number, "split", "finalize", or a task id.
 func parseTask(text string, job pipeline.Job) (pipeline.TaskID, error) {
-	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
-		return pipeline.WorkTask(n), nil
+	task, err := pipeline.ParseTask(text, job)
+	if err != nil {
+		return "", usage("%v", err)
 	}
-	id := pipeline.TaskID(text)
-	switch {
-	case id == pipeline.SplitTask:
-		return id, nil
-	case text == "finalize":
-		return pipeline.FinalizeTask(job.Epoch), nil
-	case id.Number() >= 0 && (id.Kind() == pipeline.TaskWork || id.Kind() == pipeline.TaskFinalize):
-		return id, nil
-	}
-	return "", usage("%q names no task; write a chunk's number, split, or finalize", text)
+	return task, nil
 }
 
 type whyCmd struct {

@@ -12,8 +12,10 @@ import (
 	"syscall"
 	"time"
 
+	"holdfast/pkg/ingest"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/wiring"
+	"holdfast/pkg/wiring/embedded"
 )
 
 // sweepEvery is how often a worker of the embedded backend reaps for itself.
@@ -74,7 +76,8 @@ func (c *workerCmd) Run(a *app) error {
 	}()
 	s := wiring.New(b, wiring.Config{
 		Tenant: a.Tenant, Worker: name, Policy: a.policy, Clock: a.clock, Log: log.With("worker", name), Model: model,
-		InFlight: c.Concurrency, Claims: c.Claims, Poll: time.Second, Grace: c.Grace, Kill: suicide, Observe: events.write, Cache: readerCache(),
+		InFlight: c.Concurrency, Claims: c.Claims, Poll: time.Second, Grace: c.Grace, Kill: suicide, Observe: events.write,
+		Read:      ingest.New(ingest.Config{Clock: a.clock, Cache: readerCache()}).Read,
 		Functions: a.program.functions(exec), Handlers: a.program.Handlers,
 		Stuck: func(ref pipeline.Ref) {
 			log.Error("a handler ignores that its work was dropped; this process ends", "task", ref.String())
@@ -95,7 +98,7 @@ func (c *workerCmd) Run(a *app) error {
 	s.Worker().Run(a.ctx, drain)
 	stop(pipeline.ErrDraining)
 	group.Wait()
-	if errors.Is(context.Cause(drain), wiring.ErrFull) {
+	if errors.Is(context.Cause(drain), embedded.ErrFull) {
 		return c.full(a)
 	}
 	return nil

@@ -1,7 +1,9 @@
-// Package config is what is set from outside: a policy file, and model prices.
+// Package config is what is set from outside: a policy file, model prices, and the environment of the processes of a
+// deployment, with the names that they and what deploys them share.
 //
-// It may decide: what a file may say, and where the mistake in it is. It may not: read the environment, open a store,
-// or hold a number about retrying that is not in pipeline.Policy.
+// It may decide: what a file or a variable may say, and where the mistake in it is. It may not: read the environment
+// by itself (its caller hands it a lookup), open a store, or hold a number about retrying that is not in
+// pipeline.Policy.
 package config
 
 import (

@@ -17,6 +17,7 @@ func jobKey(id pipeline.JobID) item { return keyOf(jobPartition(id), "job") }
 func (s *Store) jobItem(job pipeline.Job) item {
 	row := jobKey(job.ID)
 	row["epoch"] = valueOf(job.Epoch)
+	row[FormatKey] = valueOf(int64(pipeline.FormatVersion))
 	row["status"] = valueOf(string(job.Status))
 	row["paused_at"] = valueOf(int64(job.PausedAt))
 	row["deadline"] = valueOf(int64(job.Deadline))
@@ -43,8 +44,12 @@ func jobFits(job pipeline.Job) error {
 // Job reads the row.
 func (s *Store) Job(ctx context.Context, id pipeline.JobID) (pipeline.Job, error) {
 	row, err := s.get(ctx, s.rows, jobKey(id))
-	if err == nil && row == nil {
+	switch {
+	case err != nil:
+	case row == nil:
 		err = pipeline.ErrNotFound
+	default:
+		err = newerJob(row)
 	}
 	if err != nil {
 		return pipeline.Job{}, named("job "+string(id), err)
@@ -59,6 +64,7 @@ func sameJob(seen pipeline.Job) clause {
 		equals("epoch", seen.Epoch),
 		either(absent("paused_at"), equals("paused_at", seen.PausedAt)), // absent in rows of before it was compared
 		either(absent("deadline"), equals("deadline", seen.Deadline)),
+		known(),
 	)
 }
 
@@ -77,6 +83,8 @@ func (s *Store) SetJob(ctx context.Context, seen, next pipeline.Job) (pipeline.J
 		return pipeline.Job{}, named(what, explain(ctx, err))
 	case len(old) == 0:
 		return pipeline.Job{}, named(what, pipeline.ErrNotFound)
+	case isNewer(old):
+		return pipeline.Job{}, named(what, newerJob(old))
 	}
 	stands, err := jobOf(old)
 	switch {

@@ -104,6 +104,7 @@ func redrivable(seen pipeline.Task) clause {
 			reads("status", pipeline.TaskAbandoned),
 			reads("status", pipeline.TaskCancelled),
 		),
+		known(),
 	)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -143,4 +144,28 @@ func DearestTry(m ModelInfo, r Request) Money {
 		return r.flat()
 	}
 	return m.Price.Of(r.InputTokens()+reaskRoom, min(Escalation*r.MaxTokens, max(m.MaxOutput, r.MaxTokens)))
+}
+
+// CheckModel refuses a model that gives shorter answers than the pipeline asks for: each would be cut, and paid for.
+func (d Definition) CheckModel(m ModelInfo) error {
+	if m.MaxOutput == 0 || d.Handler != "" {
+		return nil
+	}
+	var long []string
+	for _, stage := range d.Stages {
+		for _, call := range stage.Calls {
+			if call.MaxTokens > m.MaxOutput {
+				long = append(long, fmt.Sprintf("%s (%s)", call.ID, Count(call.MaxTokens)))
+			}
+		}
+	}
+	if len(long) == 0 {
+		return nil
+	}
+	more := ""
+	if n := len(long) - 5; n > 0 {
+		long, more = long[:5], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("pipeline %s: max_tokens is more than the %s tokens that %s answers with at most: %s%s; lower it there",
+		d.ID(), Count(m.MaxOutput), m.ID(), strings.Join(long, ", "), more)
 }

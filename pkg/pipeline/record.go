@@ -157,11 +157,15 @@ func Decode[T any](body []byte, what string) (T, error) {
 	return v, nil
 }
 
-// DecodeMessage reads a message's body: strict, since what is not ours goes to the dead letters.
+// DecodeMessage reads a message's body: strict, since what is not ours goes to the dead letters. ErrNewer is the error
+// about one that a newer version sent: it is ours, and somebody else's to read.
 func DecodeMessage(body []byte) (Message, error) {
 	m, err := Decode[Message](body, "message")
 	if err != nil {
 		return Message{}, err
+	}
+	if m.Format > FormatVersion {
+		return Message{}, fmt.Errorf("decode message: its format is %d, and this program knows %d: %w", m.Format, FormatVersion, ErrNewer)
 	}
 	switch m.Task.Kind() {
 	case TaskSplit, TaskWork, TaskFinalize:

@@ -28,6 +28,23 @@ func WorkTask(n int) TaskID { return TaskID(fmt.Sprintf("work#%05d", n)) }
 // FinalizeTask is the id of the finalize of an epoch: each epoch has its own row.
 func FinalizeTask(epoch int64) TaskID { return TaskID(fmt.Sprintf("finalize#%d", epoch)) }
 
+// ParseTask reads what a person calls a task of a job: a chunk's number, split, finalize, or a task's id.
+func ParseTask(text string, job Job) (TaskID, error) {
+	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
+		return WorkTask(n), nil
+	}
+	id := TaskID(text)
+	switch {
+	case id == SplitTask:
+		return id, nil
+	case text == string(TaskFinalize):
+		return FinalizeTask(job.Epoch), nil
+	case id.Number() >= 0 && (id.Kind() == TaskWork || id.Kind() == TaskFinalize):
+		return id, nil
+	}
+	return "", fmt.Errorf("%q names no task; write a chunk's number, split, or finalize", Cut(text, 60))
+}
+
 // Kind is the kind of task that id names.
 func (id TaskID) Kind() TaskKind {
 	kind, _, _ := strings.Cut(string(id), "#")
@@ -99,6 +116,16 @@ type Task struct {
 	EndedBy string  `json:"ended_by,omitempty"` // the ender whose record of the last attempt counts
 	Reason  Failure `json:"reason,omitzero"`    // the last one; the rest are in the records
 	Buried  bool    `json:"buried,omitempty"`   // abandoned, and its dead letter was sent
+
+	Format int `json:"-"` // of a row that a newer version wrote; 0 of all others
+}
+
+// Newer is the error about a row that a newer version wrote, which nobody here may change; nil for all others.
+func (t Task) Newer() error {
+	if t.Format <= FormatVersion {
+		return nil
+	}
+	return fmt.Errorf("%s has format %d, and this program knows %d: %w; it is left alone, update what runs this", t.Ref, t.Format, FormatVersion, ErrNewer)
 }
 
 // Message is the bell for the row as it stands.

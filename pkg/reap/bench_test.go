@@ -34,6 +34,7 @@ type bench struct {
 
 	mu        sync.Mutex
 	finalized int
+	looked    map[pipeline.JobID]bool
 	openErr   error
 }
 
@@ -60,9 +61,13 @@ func in(t *testing.T, name string, test func(b *bench), edits ...func(b *bench))
 // ports puts something before the reaper's store.
 func (b *bench) ports(around pipelinetest.Around) { b.cfg.Store = pipelinetest.Wrap(b.store, around) }
 
-func (b *bench) MaybeFinalize(context.Context, pipeline.JobID) error {
+func (b *bench) MaybeFinalize(_ context.Context, job pipeline.JobID) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.looked == nil {
+		b.looked = map[pipeline.JobID]bool{}
+	}
+	b.looked[job] = true
 	b.finalized++
 	return b.openErr
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -253,6 +254,19 @@ func TestNets(t *testing.T) {
 			return do(ctx)
 		})
 	})
+	in(t, "a row of a newer version is told and left alone; the others are moved on", func(b *bench) {
+		b.row(0, func(r *pipeline.Task) { r.Format = pipeline.FormatVersion + 1 })
+		b.row(1)
+		before := b.read(chunk0)
+		report := b.sweep(2 * time.Minute)
+		b.count("rows that could not be moved", report["errors"], 1)
+		b.count("rung", report["rung"], 1)
+		after := b.read(chunk0)
+		after.DueAt = before.DueAt // a store of its own format refuses that too
+		if !reflect.DeepEqual(after, before) {
+			b.Errorf("got %+v, want %+v", after, before)
+		}
+	})
 	in(t, "a sweep is bounded in time and goes on where it stopped", func(b *bench) {
 		b.store.PageBytes = 1
 		for n := range 60 {
@@ -282,6 +296,63 @@ func TestNets(t *testing.T) {
 		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
 			if op.Name == "Ring" {
 				b.clock.Advance(250 * time.Millisecond)
+			}
+			return do(ctx)
+		})
+	})
+	in(t, "so it is within a page, whatever time it is given", func(b *bench) {
+		for n := range 60 {
+			b.row(n, func(r *pipeline.Task) { r.DueAt = r.DueAt.Add(time.Duration(n) * time.Second) })
+		}
+		b.clock.Advance(10 * time.Minute)
+		for sweep := range 20 {
+			before := b.clock.Mono()
+			_, err := b.SweepWithin(b.ctx, 5*time.Second)
+			b.must(err)
+			if took := b.clock.Mono() - before; took > 7*time.Second {
+				b.Errorf("sweep %d took %v", sweep, took)
+			}
+		}
+		for n := range 60 {
+			if row := b.read(pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(n)}); (row.Ring > 0) != (n >= 30) {
+				b.Errorf("chunk %d has ring %d: want those rung that can be", n, row.Ring)
+			}
+		}
+	}, func(b *bench) {
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Ring" || op.Name == "Postpone" {
+				b.clock.Advance(250 * time.Millisecond)
+				if op.On < (pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(30)}).String() {
+					return pipelinetest.ErrLost
+				}
+			}
+			return do(ctx)
+		})
+	})
+	in(t, "more open jobs than a sweep has time for: each has its turn", func(b *bench) {
+		for n := range 40 {
+			id := pipeline.JobID(fmt.Sprintf("open-%02d", n))
+			_, _, err := b.store.Submit(b.ctx, pipelinetest.NewJob(id), pipelinetest.NewRow(id, pipeline.SplitTask, func(r *pipeline.Task) { r.Status = pipeline.TaskDone }))
+			b.must(err)
+		}
+		for range 20 {
+			b.clock.Advance(time.Minute)
+			before := b.clock.Mono()
+			_, err := b.SweepWithin(b.ctx, 5*time.Second)
+			b.must(err)
+			if took := b.clock.Mono() - before; took > 6*time.Second {
+				b.Errorf("a sweep took %v", took)
+			}
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(b.looked) != 41 {
+			b.Errorf("got %d jobs looked at, want all 41", len(b.looked))
+		}
+	}, func(b *bench) {
+		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Budget" {
+				b.clock.Advance(500 * time.Millisecond)
 			}
 			return do(ctx)
 		})

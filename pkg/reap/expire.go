@@ -91,7 +91,8 @@ func (r *Reaper) expired(ctx context.Context, row pipeline.Task) error {
 	case row.Status == pipeline.TaskAbandoned:
 		errs = append(errs, r.Bury(ctx, row))
 	case row.Status == pipeline.TaskPending && row.ReadyAt <= r.cfg.Clock.Now():
-		errs = append(errs, r.ring(ctx, row))
+		_, err := r.ring(ctx, row)
+		errs = append(errs, err)
 	}
 	if row.Status.Ended() {
 		errs = append(errs, r.open(ctx, row))

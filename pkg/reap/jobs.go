@@ -9,19 +9,27 @@ import (
 	"holdfast/pkg/pipeline"
 )
 
-// openJobs looks at every job that has not ended: rows of cancelled or late ones are ended whatever their time, and a
-// finalize that nobody opened is opened. A job is looked at whole at most every RenewEvery, and less often if there are
-// many.
+// openJobs looks at every job that has not ended, where it stopped the last time: rows of cancelled or late ones are
+// ended whatever their time, and a finalize that nobody opened is opened. A job is looked at whole at most every
+// RenewEvery, and less often if there are many.
 func (r *Reaper) openJobs(ctx context.Context, end time.Duration, report Report) error {
 	var errs []error
-	open := 0
-	for cursor := ""; r.cfg.Clock.Mono() < end; {
-		jobs, next, err := r.cfg.Store.OpenJobs(ctx, cursor)
+	r.mu.Lock()
+	at := r.jobs
+	r.mu.Unlock()
+	for r.cfg.Clock.Mono() < end {
+		jobs, next, err := r.cfg.Store.OpenJobs(ctx, at.page)
 		if err != nil {
-			return err
+			r.stopAtJob(jobsCursor{})
+			return errors.Join(append(errs, err)...)
 		}
-		open += len(jobs)
-		for _, job := range jobs {
+		for _, job := range afterJob(jobs, at.job) {
+			if r.cfg.Clock.Mono() >= end {
+				return errors.Join(errs...)
+			}
+			at.job = job.ID
+			at.seen++
+			r.stopAtJob(at)
 			if !r.turn(job.ID) {
 				continue
 			}
@@ -29,10 +37,13 @@ func (r *Reaper) openJobs(ctx context.Context, end time.Duration, report Report)
 				errs = append(errs, fmt.Errorf("job %s: %w", job.ID, err))
 			}
 		}
-		if cursor = next; cursor == "" {
-			r.counted(open)
+		at = jobsCursor{page: next, seen: at.seen}
+		if next == "" {
+			r.counted(at.seen)
+			r.stopAtJob(jobsCursor{})
 			break
 		}
+		r.stopAtJob(at)
 	}
 	return errors.Join(errs...)
 }
@@ -51,6 +62,22 @@ const manyJobs = 20
 func (r *Reaper) lookEvery() time.Duration {
 	p := r.cfg.Policy
 	return max(p.RenewEvery, min(p.RenewEvery*time.Duration(r.many)/manyJobs, p.RingDelay))
+}
+
+func (r *Reaper) stopAtJob(at jobsCursor) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.jobs = at
+}
+
+// afterJob is the jobs behind the one that was looked at last; all of them once that one has ended.
+func afterJob(jobs []pipeline.Job, last pipeline.JobID) []pipeline.Job {
+	for i, job := range jobs {
+		if job.ID == last {
+			return jobs[i+1:]
+		}
+	}
+	return jobs
 }
 
 // lookedRoom is of how many jobs it is known when they were looked at last.

@@ -60,12 +60,26 @@ type Reaper struct {
 
 	mu      sync.Mutex
 	sweeps  int
-	cursors [pipeline.DueShards]string
-	many    int                              // jobs were open at the last sweep
+	cursors [pipeline.DueShards]cursor
+	jobs    jobsCursor
+	many    int                              // jobs were open at the last look at all of them
 	looked  map[pipeline.JobID]time.Duration // when a job was last looked at whole, by the monotonic clock
 	bad     map[pipeline.Ref]int             // rows that errored, and how often
 	marking time.Duration                    // when what ended jobs left was looked at last, by the monotonic clock; 0 = never
 	kept    map[pipeline.JobID]int           // how often the replies of an open job were kept
+}
+
+// cursor is where a shard's sweep stopped: the page, and the last row of it that was looked at.
+type cursor struct {
+	page string
+	row  pipeline.Ref
+}
+
+// jobsCursor is the same for the open jobs; seen is how many there were before it.
+type jobsCursor struct {
+	page string
+	job  pipeline.JobID
+	seen int
 }
 
 // New is a Reaper.
@@ -98,13 +112,16 @@ func (r *Reaper) Run(ctx context.Context, every time.Duration) {
 }
 
 // Sweep looks at every row that is due and at every open job, within its time. A row that errors does not stop it.
-func (r *Reaper) Sweep(ctx context.Context) (Report, error) {
+func (r *Reaper) Sweep(ctx context.Context) (Report, error) { return r.SweepWithin(ctx, r.cfg.Within) }
+
+// SweepWithin is Sweep with another time than the configured one. What it does not get to, the next sweep does.
+func (r *Reaper) SweepWithin(ctx context.Context, within time.Duration) (Report, error) {
 	report := Report{}
 	if r.cfg.Skew != nil && r.cfg.Skew().Abs() > r.cfg.Policy.MaxSkew/2 {
 		return report, fmt.Errorf("this clock differs from the store's by %v, more than %v: nothing is expired or rung", r.cfg.Skew(), r.cfg.Policy.MaxSkew/2)
 	}
 	var errs []error
-	begin, share := r.cfg.Clock.Mono(), r.cfg.Within/(pipeline.DueShards+1)
+	begin, share := r.cfg.Clock.Mono(), within/(pipeline.DueShards+1)
 	first := r.first()
 	for n := range pipeline.DueShards { // each has its share of the time: none starves those after it
 		shard := (first + n) % pipeline.DueShards
@@ -112,10 +129,10 @@ func (r *Reaper) Sweep(ctx context.Context) (Report, error) {
 			errs = append(errs, fmt.Errorf("sweep shard %d: %w", shard, err))
 		}
 	}
-	if err := r.openJobs(ctx, begin+r.cfg.Within, report); err != nil {
+	if err := r.openJobs(ctx, begin+within, report); err != nil {
 		errs = append(errs, fmt.Errorf("sweep the open jobs: %w", err))
 	}
-	if err := r.markEnded(ctx, begin+r.cfg.Within, report); err != nil {
+	if err := r.markEnded(ctx, begin+within, report); err != nil {
 		errs = append(errs, fmt.Errorf("mark what ended jobs left: %w", err))
 	}
 	return report, errors.Join(errs...)
@@ -133,49 +150,69 @@ func (r *Reaper) first() int {
 func (r *Reaper) shard(ctx context.Context, shard int, end time.Duration, report Report) error {
 	jobs, crowded := map[pipeline.JobID]standing{}, false
 	r.mu.Lock()
-	cursor := r.cursors[shard]
+	at := r.cursors[shard]
 	r.mu.Unlock()
 	for r.cfg.Clock.Mono() < end {
-		rows, next, err := r.cfg.Store.Due(ctx, shard, r.cfg.Clock.Now(), cursor)
+		rows, next, err := r.cfg.Store.Due(ctx, shard, r.cfg.Clock.Now(), at.page)
 		if err != nil {
-			next = ""
-		}
-		r.mu.Lock()
-		r.cursors[shard] = next
-		r.mu.Unlock()
-		if err != nil {
+			r.stopAt(shard, cursor{})
 			return err
 		}
-		if r.page(ctx, rows, jobs, report) {
-			if crowded {
-				return nil // the others will see to it
-			}
+		others, over := r.page(ctx, shard, after(rows, at.row), &at, end, jobs, report)
+		switch {
+		case over || others && crowded:
+			return nil // for this time, or the others will see to it
+		case others:
 			crowded = true
 			continue
 		}
-		if cursor = next; cursor == "" {
+		at = cursor{page: next}
+		r.stopAt(shard, at)
+		if next == "" {
 			return nil
 		}
 	}
 	return nil
 }
 
+func (r *Reaper) stopAt(shard int, at cursor) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cursors[shard] = at
+}
+
+// after is the rows behind the one that was looked at last; all of them once that one has been moved.
+func after(rows []pipeline.Task, last pipeline.Ref) []pipeline.Task {
+	for i, row := range rows {
+		if row.Ref == last {
+			return rows[i+1:]
+		}
+	}
+	return rows
+}
+
 // crowd is how many rows in a row others may have moved before their page is read again: they are at work on it. The
 // second time its shard is left to them until the next sweep.
 const crowd = 3
 
-// page moves the rows of a page. crowded says that others move them too, and that what was read of the rest is old.
-func (r *Reaper) page(ctx context.Context, rows []pipeline.Task, jobs map[pipeline.JobID]standing, report Report) (crowded bool) {
+// page moves the rows of a page, and at with them. crowded says that others move them too, and that what was read of the
+// rest is old; over that the time is.
+func (r *Reaper) page(ctx context.Context, shard int, rows []pipeline.Task, at *cursor, end time.Duration, jobs map[pipeline.JobID]standing, report Report) (crowded, over bool) {
 	moved := 0
 	for _, row := range rows {
+		if r.cfg.Clock.Mono() >= end {
+			return false, true
+		}
 		if moved++; !r.row(ctx, row, jobs, report) {
 			moved = 0
 		}
+		at.row = row.Ref
+		r.stopAt(shard, *at)
 		if moved == crowd {
-			return true
+			return true, false
 		}
 	}
-	return false
+	return false, false
 }
 
 // row moves one row and keeps what went wrong from stopping the sweep. moved says that somebody else moved it meanwhile.

@@ -68,6 +68,9 @@ func (s standing) why(row pipeline.Task, now pipeline.Instant) pipeline.Failure 
 
 // step does what a due row needs, and says what it was.
 func (r *Reaper) step(ctx context.Context, row pipeline.Task, jobs map[pipeline.JobID]standing) (did string, err error) {
+	if err := row.Newer(); err != nil {
+		return "", err
+	}
 	now := r.cfg.Clock.Now()
 	switch row.Status {
 	case pipeline.TaskAbandoned:
@@ -96,7 +99,7 @@ func (r *Reaper) step(ctx context.Context, row pipeline.Task, jobs map[pipeline.
 	case row.Attempts >= r.cfg.Policy.MaxAttempts:
 		return "exhausted", r.Exhaust(ctx, row)
 	}
-	return "rung", r.ring(ctx, row)
+	return r.ring(ctx, row)
 }
 
 // claimed expires a lapsed claim; a live one is looked at again when it may have lapsed.
@@ -120,24 +123,30 @@ func (r *Reaper) unpark(ctx context.Context, row pipeline.Task, now pipeline.Ins
 	if err != nil {
 		return "", err
 	}
-	return "unparked", r.ring(ctx, pending)
+	_, err = r.ring(ctx, pending)
+	return "unparked", err
 }
+
+// Unclaimable is what a sweep calls a row that it rang past MaxRings.
+const Unclaimable = "unclaimable"
 
 // ring says in the row that a message is about to be sent, then sends it. Past MaxRings the row is shown as
 // unclaimable and rung on: a long queue or a closed event source must not kill healthy work.
-func (r *Reaper) ring(ctx context.Context, row pipeline.Task) error {
+func (r *Reaper) ring(ctx context.Context, row pipeline.Task) (did string, err error) {
+	did = "rung"
 	due := r.cfg.Clock.Now().Add(r.cfg.Policy.RingWait(row.Rings))
 	rung, err := r.cfg.Store.Ring(ctx, pipeline.RingWrite{Seen: row, Due: due, Count: row.Rings + 1})
 	if err != nil {
-		return err
+		return did, err
 	}
 	if rung.Unclaimable(r.cfg.Policy) {
+		did = Unclaimable
 		r.cfg.Log.ErrorContext(ctx, "row is unclaimable: rung and never claimed", "task", row.Ref.String(), "rings", rung.Rings)
 	}
 	if err := r.cfg.Queues.Ring(ctx, rung); err != nil {
 		r.cfg.Log.WarnContext(ctx, "bell not sent; it is rung again", "task", row.Ref.String(), "error", err)
 	}
-	return nil
+	return did, nil
 }
 
 // close ends a row that nobody holds, and opens the finalize if it was the last.

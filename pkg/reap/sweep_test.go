@@ -267,8 +267,9 @@ func TestRings(t *testing.T) {
 		b.job(pipeline.JobRunning, func(j *pipeline.Job) { j.Deadline = 0 })
 		b.row(0)
 		var at []pipeline.Instant
+		told := 0
 		for range 12 * 60 {
-			b.sweep(time.Minute)
+			told += b.sweep(time.Minute)[reap.Unclaimable]
 			for range b.bells(b.work) {
 				at = append(at, b.clock.Now())
 			}
@@ -282,6 +283,7 @@ func TestRings(t *testing.T) {
 		if len(at) <= p.MaxRings {
 			b.Errorf("got %d rings in 12 hours, want them to go on past %d", len(at), p.MaxRings)
 		}
+		b.count("reported as unclaimable", told, len(at)-p.MaxRings)
 		row := b.status(chunk0, pipeline.TaskPending)
 		if !row.Unclaimable(p) || row.Attempts != 0 || int(row.Ring) != len(at) {
 			b.Errorf("got unclaimable %v, %d attempts, ring %d after %d rings", row.Unclaimable(p), row.Attempts, row.Ring, len(at))

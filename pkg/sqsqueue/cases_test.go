@@ -94,7 +94,7 @@ func TestCaseS09FIFOQueuesAreRefused(t *testing.T) {
 			return c.Op == "GetQueueUrl" && asked == n+1
 		}, http.StatusOK, []byte(`{"QueueUrl":"http://127.0.0.1/000000000000/test.fifo"}`))
 		p.Answer(1, pipelinetest.OpCalls("GetQueueUrl"), http.StatusOK, []byte(`{"QueueUrl":"http://127.0.0.1/000000000000/test"}`))
-		_, err := sqsqueue.Open(t.Context(), client, "stack", "work", pipeline.DefaultPolicy())
+		_, err := sqsqueue.Open(t.Context(), client, "stack", "work", sqsqueue.Addresses{}, pipeline.DefaultPolicy())
 		if err == nil || !strings.Contains(err.Error(), "test.fifo is a FIFO queue") || !strings.Contains(err.Error(), "make a standard queue") {
 			t.Errorf("%s: got error %v, want that it is a FIFO queue, and what to make", what, err)
 		}

@@ -31,7 +31,7 @@ func open(t testing.TB, client *sqs.Client, p pipeline.Policy) *sqsqueue.Queue {
 	stack := awstest.Stack()
 	awstest.Made(t, sqsqueue.Create(t.Context(), client, stack, "work", p))
 	t.Cleanup(func() { awstest.Removed(t, sqsqueue.Delete(context.Background(), client, stack, "work")) })
-	q, err := sqsqueue.Open(t.Context(), client, stack, "work", p)
+	q, err := sqsqueue.Open(t.Context(), client, stack, "work", sqsqueue.Addresses{}, p)
 	if err != nil {
 		t.Fatal(err)
 	}

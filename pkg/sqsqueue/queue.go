@@ -34,14 +34,21 @@ type Queue struct {
 
 var _ pipeline.Queue = (*Queue)(nil)
 
-// Open finds the queue of that name in a deployment. It must be there: see [Create].
-func Open(ctx context.Context, client *sqs.Client, stack, queue string, p pipeline.Policy) (*Queue, error) {
+// Addresses are the URLs of a queue and its dead-letter queue; "" is looked up by its name.
+type Addresses struct{ Queue, Dead string }
+
+// Open finds the queue of that name in a deployment. It must be there: see [Create]. What is not looked up is not asked
+// for until it is used.
+func Open(ctx context.Context, client *sqs.Client, stack, queue string, at Addresses, p pipeline.Policy) (*Queue, error) {
 	name, dead := Names(stack, queue)
-	q := &Queue{client: client, name: name, visibility: p.Visibility(), maxReceives: p.MaxReceives, now: pipeline.NewRealClock().Now}
+	q := &Queue{client: client, name: name, url: at.Queue, dead: at.Dead, visibility: p.Visibility(), maxReceives: p.MaxReceives, now: pipeline.NewRealClock().Now}
 	for _, look := range []struct {
 		name string
 		url  *string
 	}{{name, &q.url}, {dead, &q.dead}} {
+		if *look.url != "" {
+			continue
+		}
 		url, err := urlOf(ctx, client, look.name)
 		if err != nil {
 			return nil, fmt.Errorf("open queue %s: %w", look.name, explain(ctx, err))
@@ -158,6 +165,9 @@ func systemNumber(m types.Message, name types.MessageSystemAttributeName) int64 
 	n, _ := strconv.ParseInt(m.Attributes[string(name)], 10, 64) // 0 where SQS does not say
 	return n
 }
+
+// Receipt is the receipt of a delivery that somebody else received, by its handle; it counts until then.
+func Receipt(handle string, until pipeline.Instant) string { return receiptOf(until, handle) }
 
 // A receipt says until when it counts, so that it needs no answer of SQS to know that it is old.
 func receiptOf(until pipeline.Instant, handle string) string {

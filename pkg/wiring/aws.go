@@ -21,6 +21,8 @@ type AWS struct {
 	Region   string // "" is what the environment or the profile says
 	Bucket   string // "" is the stack's own name for it; bucket names are shared by everybody on AWS
 	Inflight int    // requests at once
+	Control  sqsqueue.Addresses
+	Work     sqsqueue.Addresses
 	// Transport, if set, stands between the clients and the network.
 	Transport func(http.RoundTripper) http.RoundTripper
 }
@@ -43,11 +45,11 @@ func OpenAWS(ctx context.Context, a AWS, p pipeline.Policy) (*Backend, error) {
 		return nil, err
 	}
 	client := clients.SQS()
-	control, err := sqsqueue.Open(ctx, client, a.Stack, pipeline.ControlQueue, p)
+	control, err := sqsqueue.Open(ctx, client, a.Stack, pipeline.ControlQueue, a.Control, p)
 	if err != nil {
 		return nil, a.where(err)
 	}
-	work, err := sqsqueue.Open(ctx, client, a.Stack, pipeline.WorkQueue, p)
+	work, err := sqsqueue.Open(ctx, client, a.Stack, pipeline.WorkQueue, a.Work, p)
 	if err != nil {
 		return nil, a.where(err)
 	}
@@ -56,12 +58,15 @@ func OpenAWS(ctx context.Context, a AWS, p pipeline.Policy) (*Backend, error) {
 	if _, err := store.Job(ctx, "-"); err != nil && !errors.Is(err, pipeline.ErrNotFound) {
 		return nil, a.where(err)
 	}
+	blobs := s3blob.New(clients.S3(), a.bucket())
 	return &Backend{
-		Store:  store,
-		Keeper: store,
-		Blobs:  s3blob.New(clients.S3(), a.bucket()),
-		Queues: pipeline.Queues{Control: control, Work: work},
-		Skew:   clients.Skew,
+		Store:   store,
+		Keeper:  store,
+		Blobs:   blobs,
+		Queues:  pipeline.Queues{Control: control, Work: work},
+		Skew:    clients.Skew,
+		Receipt: sqsqueue.Receipt,
+		Shared:  blobs,
 		Close: func() error {
 			clients.Close()
 			return nil

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/pkg/ingest"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelines"
 	"holdfast/pkg/pipelinetest"
@@ -85,6 +86,7 @@ func TestBenchOnAWS(t *testing.T) {
 	back := onAWS(t, p, func(a *wiring.AWS) { a.Transport = meter.Around })
 	system := wiring.New(back, wiring.Config{
 		Tenant: "tenant", Worker: "bench", Policy: p, Model: prompt{}, InFlight: 64, Claims: 4, Poll: time.Second, Jitter: half,
+		Read: ingest.New(ingest.Config{Clock: pipeline.NewRealClock()}).Read,
 	})
 	job, _, err := system.Submitter.Submit(t.Context(), submit.Submission{Name: "contract.txt", Source: []byte(text(chunks)), Definition: review(), Model: prompt{}.Info()})
 	if err != nil {

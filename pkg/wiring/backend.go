@@ -1,5 +1,6 @@
 // Package wiring turns settings into a working system: it opens a backend, and hands each step the ports it asks for.
-// It is the only package that joins steps; the model is chosen by its caller.
+// It is the only package that joins steps; the model, and what reads documents, are chosen by its caller. The backend of
+// one machine is in its part embedded.
 //
 // It may decide which backend, and what a process has of slots and times where its caller says nothing. It may not
 // decide anything about jobs, tasks or calls.
@@ -12,7 +13,6 @@ import (
 	"holdfast/pkg/memory"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/reap"
-	"holdfast/pkg/sqlitestore"
 )
 
 // Backend is where state lives: the store, the blobs and the two queues.
@@ -26,39 +26,20 @@ type Backend struct {
 	Skew func() time.Duration
 	// Keeper is the store's, if it deletes in time what jobs left; nil where all is kept.
 	Keeper reap.Keeper
+	// Receipt is the receipt of a delivery that an event source received, by the handle that the event has; it counts
+	// until then. nil where the handle itself is the receipt.
+	Receipt func(handle string, until pipeline.Instant) string
+	// Shared are the blobs as their addresses are given to others; nil where there are no addresses.
+	Shared Addresses
 	Close  func() error
 }
 
-// Embedded is how the embedded backend is opened.
-type Embedded struct {
-	Dir      string
-	Owner    string // the process's worker, if it is one
-	FullSync bool
-	MaxPages int
-	OnFull   func(error) // told of every write that found the disk full; may be nil
-}
-
-// ErrFull says that the disk is full: a write was not made, not even in part.
-var ErrFull = sqlitestore.ErrFull
-
-// HasEmbedded says that there is a store in the folder, without making one.
-func HasEmbedded(dir string) bool { return sqlitestore.Exists(dir) }
-
-// OpenEmbedded opens the backend in a folder: one SQLite file that several processes share, and blobs beside it.
-func OpenEmbedded(ctx context.Context, e Embedded, p pipeline.Policy) (*Backend, error) {
-	store, err := sqlitestore.Open(ctx, e.Dir, sqlitestore.Config{Owner: e.Owner, FullSync: e.FullSync, MaxPages: e.MaxPages, OnFull: e.OnFull})
-	if err != nil {
-		return nil, err
-	}
-	return &Backend{
-		Store: store, Blobs: store,
-		Queues: pipeline.Queues{
-			Control: store.Queue(pipeline.ControlQueue, p.Visibility(), p.MaxReceives),
-			Work:    store.Queue(pipeline.WorkQueue, p.Visibility(), p.MaxReceives),
-		},
-		Release: store.Release,
-		Close:   store.CloseFile,
-	}, nil
+// Addresses are links by which somebody without credentials may put or get one blob, for a while.
+type Addresses interface {
+	// PutURL is where the body may be put with an HTTP PUT that carries these headers; it must have exactly size bytes.
+	PutURL(ctx context.Context, key string, size int64, within time.Duration) (url string, headers map[string]string, err error)
+	// GetURL is where it may be got.
+	GetURL(ctx context.Context, key string, within time.Duration) (url string, err error)
 }
 
 // InMemory is a backend that dies with the process: for tests and simulations.

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"holdfast/pkg/ingest"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelinetest"
 	"holdfast/pkg/submit"
@@ -186,6 +187,7 @@ func (w *world) startWith(name string, around func(p *process) pipelinetest.Arou
 	id := 0
 	cfg := wiring.Config{
 		Tenant: "tenant", Worker: name, Policy: w.policy, Clock: w.clock, Model: w.model, InFlight: 4, Claims: 4, Jitter: half, Kill: p.freeze,
+		Read: ingest.New(ingest.Config{Clock: w.clock}).Read,
 		NewID: func() string {
 			p.mu.Lock()
 			defer p.mu.Unlock()

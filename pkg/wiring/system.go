@@ -29,7 +29,8 @@ type Config struct {
 	Functions map[string]pipeline.Function
 	// Handlers are work that keeps its own stages and checkpoints, by the name@version that a definition names.
 	Handlers map[string]func(*Backend) pipeline.Handler
-	Cache    string        // folder for what takes long to make and is the same for every job; empty: none
+	// Read makes text of a document, as ingest does; nil in a process that splits none.
+	Read     func(ctx context.Context, name string, source []byte) (pipeline.Document, error)
 	InFlight int           // tries at once
 	Claims   int           // chunks claimed at once; 0 = enough to keep InFlight busy
 	Poll     time.Duration // of the queues
@@ -38,6 +39,7 @@ type Config struct {
 	NewID    func() string
 	Kill     func() // what the poison markers of split and finalize call; nil = they are ignored
 	Observe  func(work.Event)
+	Busy     func(bool) // told when the first task is worked on, and when none is any more
 	Stuck    func(pipeline.Ref)
 }
 
@@ -131,3 +133,6 @@ func (s *System) keepReplies(ctx context.Context, job pipeline.Job) error {
 
 // Policy is the policy that the process works by.
 func (s *System) Policy() pipeline.Policy { return s.cfg.Policy }
+
+// Clock is the process's time.
+func (s *System) Clock() pipeline.Clock { return s.cfg.Clock }

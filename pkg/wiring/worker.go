@@ -6,7 +6,6 @@ import (
 
 	"holdfast/pkg/call"
 	"holdfast/pkg/finalize"
-	"holdfast/pkg/ingest"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/review"
 	"holdfast/pkg/split"
@@ -18,23 +17,32 @@ import (
 func (s *System) Worker() *work.Worker {
 	b, cfg := s.Backend, s.cfg
 	handlers, door := s.workHandlers()
-	splitter := split.New(split.Config{
-		Items: b.Store, Tasks: b.Store, Blobs: b.Blobs, Ingest: ingest.New(ingest.Config{Clock: cfg.Clock, Cache: cfg.Cache}).Read,
-		Clock: cfg.Clock, Policy: cfg.Policy, Ring: b.Queues.Ring, Kill: cfg.Kill,
-	})
-	finalizer := finalize.New(finalize.Config{Store: b.Store, Blobs: b.Blobs, Clock: cfg.Clock, Policy: cfg.Policy, Kill: cfg.Kill})
 	return work.New(work.Config{
 		Worker: cfg.Worker, Store: b.Store, Reaper: s.Reaper, Opener: s.Opener,
 		Sources: []work.Source{
 			{Name: pipeline.ControlQueue, Queue: b.Queues.Control, Slots: 2},
 			{Name: pipeline.WorkQueue, Queue: s.chosen(b.Queues.Work, handlers), Slots: cfg.Claims, Batch: 1, Door: door},
 		},
-		Handlers: map[pipeline.TaskKind]pipeline.Handler{
-			pipeline.TaskSplit: splitter, pipeline.TaskWork: handlers, pipeline.TaskFinalize: finalizer,
-		},
-		Clock: cfg.Clock, Policy: cfg.Policy, Log: cfg.Log, Poll: cfg.Poll, Grace: cfg.Grace, NewID: cfg.NewID,
-		Jitter: cfg.Jitter, Observe: cfg.Observe, Skew: b.Skew, Stuck: cfg.Stuck,
+		Handlers: s.taskHandlers(handlers),
+		Clock:    cfg.Clock, Policy: cfg.Policy, Log: cfg.Log, Poll: cfg.Poll, Grace: cfg.Grace, NewID: cfg.NewID,
+		Jitter: cfg.Jitter, Observe: cfg.Observe, Skew: b.Skew, Busy: cfg.Busy, Stuck: cfg.Stuck,
 	})
+}
+
+// taskHandlers are what works on each kind of task. A process that reads no documents splits none.
+func (s *System) taskHandlers(chunks pipeline.Handler) map[pipeline.TaskKind]pipeline.Handler {
+	b, cfg := s.Backend, s.cfg
+	handlers := map[pipeline.TaskKind]pipeline.Handler{
+		pipeline.TaskWork:     chunks,
+		pipeline.TaskFinalize: finalize.New(finalize.Config{Store: b.Store, Blobs: b.Blobs, Clock: cfg.Clock, Policy: cfg.Policy, Kill: cfg.Kill}),
+	}
+	if cfg.Read != nil {
+		handlers[pipeline.TaskSplit] = split.New(split.Config{
+			Items: b.Store, Tasks: b.Store, Blobs: b.Blobs, Ingest: cfg.Read,
+			Clock: cfg.Clock, Policy: cfg.Policy, Ring: b.Queues.Ring, Kill: cfg.Kill,
+		})
+	}
+	return handlers
 }
 
 // workHandlers are what works on chunks, by the model or handler that a job names, and the door of the queue: with

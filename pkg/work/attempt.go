@@ -267,8 +267,17 @@ func (a *attempt) Checkpoint(ctx context.Context, stage int, body []byte) error 
 	a.stage, a.stageAt = stage+1, a.w.clock.Now()
 	a.progress = a.w.clock.Mono()
 	a.mu.Unlock()
-	a.w.cfg.Observe(Event{What: "stage", Job: c.Job, Task: c.ID, Worker: a.Worker(), Stage: stage})
+	a.w.cfg.Observe(Event{What: "stage", Job: c.Job, Task: c.ID, Worker: a.Worker(), Stage: stage, N: cellsIn(body)})
 	return nil
+}
+
+// cellsIn is how many cells a stage's body ends; none in what is no such body.
+func cellsIn(body []byte) int {
+	b, err := pipeline.Decode[pipeline.StageBody](body, "stage body")
+	if err != nil {
+		return 0
+	}
+	return len(b.Cells)
 }
 
 // accept sends the acceptance, the same again while the store is busy. Refused, with our own generation at that

@@ -56,7 +56,7 @@ func (w *Worker) claim(ctx context.Context, source int, m pipeline.Message) (c *
 			}
 			seen = row.Generation
 		case why == pipeline.RefusedAlone:
-			release, err := w.crew.lone(ctx, source)
+			release, err := w.crew.lone(ctx, w.jobs.drain, source)
 			if err != nil {
 				return nil, nil, done, err
 			}

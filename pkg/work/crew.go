@@ -2,6 +2,8 @@ package work
 
 import (
 	"context"
+
+	"holdfast/pkg/pipeline"
 )
 
 // crew counts the claims that this process may hold: a token each, per source. A row that was lost twice is claimed
@@ -46,8 +48,12 @@ func (c *crew) take(ctx context.Context, source, limit int) int {
 func (c *crew) give(source int) { c.tokens[source] <- struct{}{} }
 
 // lone gives back the caller's own token, waits until this worker holds no claim at all and keeps it so until the
-// returned function is called, which leaves the caller with its token again.
-func (c *crew) lone(ctx context.Context, source int) (release func(), err error) {
+// returned function is called, which leaves the caller with its token again. Once drain is done nobody is waited for:
+// there is no time for the work itself any more.
+func (c *crew) lone(ctx, drain context.Context, source int) (release func(), err error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(drain, func() { stop(pipeline.ErrDraining) })()
 	c.give(source)
 	taken := make([]int, len(c.tokens))
 	undo := func() {

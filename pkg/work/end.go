@@ -18,6 +18,12 @@ func (w *Worker) attempt(ctx context.Context, source int, d pipeline.Delivery, c
 		r = &reading{changed: make(chan struct{})} // never fresh: nothing is sent
 		leave = func(ended bool) bool { return ended }
 	}
+	followed := true
+	defer func() {
+		if followed { // a panic: nobody reads the job for an attempt that is gone
+			leave(false)
+		}
+	}()
 	a := newAttempt(w, c, r, w.jobs.drain)
 	w.cfg.Observe(Event{What: "claim", Job: c.Job, Task: c.ID, Worker: w.cfg.Worker, N: c.Attempts})
 	var e pipeline.Ending
@@ -33,6 +39,7 @@ func (w *Worker) attempt(ctx context.Context, source int, d pipeline.Delivery, c
 		e = a.run(ctx)
 	}
 	ended := w.end(keep, source, d, a, e)
+	followed = false
 	if leave(ended) {
 		w.open(keep, c.Job)
 	}
@@ -168,7 +175,7 @@ func (w *Worker) after(ctx context.Context, source int, d pipeline.Delivery, row
 	case row.Status == pipeline.TaskPending && v.Counted:
 		w.delay(ctx, source, d, row.ReadyAt.Sub(w.clock.Now()))
 		return
-	case row.Status == pipeline.TaskPending && e.Failure.Kind == pipeline.Shutdown:
+	case row.Status == pipeline.TaskPending && e.Failure.Kind == pipeline.Shutdown && !w.fed:
 		// Ready at once: rung before this worker exits, so that nobody waits for the reaper.
 		if err := w.ring(ctx, source, row); err != nil {
 			log.WarnContext(ctx, "ring failed; the reaper rings", "error", err)

@@ -10,6 +10,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"holdfast/pkg/pipeline"
@@ -65,6 +66,7 @@ type Config struct {
 	Jitter   func() float64         // in [0,1)
 	Skew     func() time.Duration   // of this worker's clock against the store's; nil = the same clock
 	Observe  func(Event)            // told of what happens, for progress; may be nil
+	Busy     func(bool)             // told when the first delivery is worked on, and when none is any more; may be nil
 	Stuck    func(ref pipeline.Ref) // a handler ignores that its work is dropped: nothing but the end of the process helps
 }
 
@@ -79,7 +81,7 @@ type Event struct {
 	Status  pipeline.TaskStatus `json:"status,omitempty"`
 	Outcome pipeline.Outcome    `json:"outcome,omitempty"`
 	Cost    pipeline.Money      `json:"cost,omitempty"`
-	N       int                 `json:"n,omitempty"`
+	N       int                 `json:"n,omitempty"` // of a claim: the attempt; of a stage: its cells
 }
 
 // Worker takes tasks until it is told to stop.
@@ -89,6 +91,29 @@ type Worker struct {
 	jobs  *jobs
 	clock pipeline.Clock
 	sizes *sizes
+	load  *load
+	fed   bool // deliveries are handed over, not received: see Batch
+}
+
+// load counts the deliveries that are worked on.
+type load struct {
+	tell func(busy bool)
+
+	mu sync.Mutex
+	n  int
+}
+
+func (l *load) change(by int) {
+	if l.tell == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.n
+	l.n += by
+	if (was == 0) != (l.n == 0) {
+		l.tell(l.n > 0)
+	}
 }
 
 // New is a worker that has not started.
@@ -108,7 +133,7 @@ func New(cfg Config) *Worker {
 	if cfg.Stuck == nil {
 		cfg.Stuck = func(pipeline.Ref) {}
 	}
-	w := &Worker{cfg: cfg, clock: cfg.Clock}
+	w := &Worker{cfg: cfg, clock: cfg.Clock, load: &load{tell: cfg.Busy}}
 	w.crew = newCrew(cfg.Sources)
 	w.sizes = &sizes{store: cfg.Store, clock: cfg.Clock, policy: cfg.Policy}
 	w.jobs = newJobs(cfg.Store, cfg.Clock, cfg.Policy, cfg.Log)

@@ -11,10 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"holdfast/pkg/ingest"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/split"
 	"holdfast/pkg/submit"
 	"holdfast/pkg/wiring"
+	"holdfast/pkg/wiring/embedded"
 	"holdfast/pkg/work"
 )
 
@@ -66,7 +68,7 @@ func (c *counter) Write(p []byte) (int, error) { c.n.Add(int64(len(p))); return 
 
 // runHoldfast submits the document and works on it, from the submission to the end of the job.
 func runHoldfast(ctx context.Context, c child) (report, error) {
-	back, err := wiring.OpenEmbedded(ctx, wiring.Embedded{Dir: c.Dir, Owner: "worker", FullSync: c.FullSync}, pipeline.DefaultPolicy())
+	back, err := embedded.Open(ctx, embedded.Config{Dir: c.Dir, Owner: "worker", FullSync: c.FullSync}, pipeline.DefaultPolicy())
 	if err != nil {
 		return report{}, err
 	}
@@ -87,7 +89,8 @@ func (c child) over(ctx context.Context, back *wiring.Backend) (report, error) {
 	system := wiring.New(back, wiring.Config{
 		Tenant: "bench", Worker: "worker", Policy: policy, Model: model, InFlight: c.Load.AtOnce,
 		Poll: time.Second, Jitter: func() float64 { return 0.5 },
-		Log: slog.New(slog.NewTextHandler(io.Writer(&logged), &slog.HandlerOptions{Level: slog.LevelInfo})),
+		Read: ingest.New(ingest.Config{Clock: pipeline.NewRealClock()}).Read,
+		Log:  slog.New(slog.NewTextHandler(io.Writer(&logged), &slog.HandlerOptions{Level: slog.LevelInfo})),
 		Observe: func(e work.Event) {
 			if e.What == "end" && e.Task.Kind() == pipeline.TaskFinalize {
 				ended <- e.Job

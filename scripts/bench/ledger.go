@@ -16,6 +16,7 @@ import (
 	"holdfast/pkg/offline"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/wiring"
+	"holdfast/pkg/wiring/embedded"
 )
 
 // root is the repository, as seen from this folder, in which the bench runs.
@@ -167,7 +168,7 @@ func (s *supervised) ends(ctx context.Context) error {
 // system opens the run's store beside its processes.
 func (s *supervised) system(ctx context.Context) (*wiring.System, func() error, error) {
 	policy := pipeline.DefaultPolicy()
-	back, err := wiring.OpenEmbedded(ctx, wiring.Embedded{Dir: s.store}, policy)
+	back, err := embedded.Open(ctx, embedded.Config{Dir: s.store}, policy)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"holdfast/pkg/config"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/wiring"
+	"holdfast/pkg/wiring/embedded"
 )
 
 // desk is a person with a folder, a store in it and several terminals: everything on it is real.
@@ -101,7 +102,7 @@ func (d *desk) store() *wiring.System {
 	d.Helper()
 	policy, err := config.LoadPolicy(d.policy)
 	d.must(err)
-	back, err := wiring.OpenEmbedded(context.Background(), wiring.Embedded{Dir: filepath.Join(d.dir, "store")}, policy)
+	back, err := embedded.Open(context.Background(), embedded.Config{Dir: filepath.Join(d.dir, "store")}, policy)
 	d.must(err)
 	d.Cleanup(func() { _ = back.Close() })
 	return wiring.New(back, wiring.Config{Tenant: "local", Worker: "desk", Policy: policy})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/pkg/ingest"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelinetest"
 	"holdfast/pkg/wiring"
@@ -129,6 +130,7 @@ func (e *engine) start(name string, cfg wiring.Config) *process {
 	}
 	made := 0
 	cfg.Tenant, cfg.Worker, cfg.Policy, cfg.Clock = "incident", name, e.policy, e.clock
+	cfg.Read = ingest.New(ingest.Config{Clock: e.clock}).Read
 	cfg.NewID = func() string {
 		p.mu.Lock()
 		defer p.mu.Unlock()

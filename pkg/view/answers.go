@@ -1,4 +1,4 @@
-package cli
+package view
 
 import (
 	"context"
@@ -90,7 +90,7 @@ func (r answers) chunk(ctx context.Context, chunk pipeline.Chunk, missing map[ce
 			})
 		}
 	}
-	replies, err := pipeline.ReadReplies(ctx, r.s.Backend.Store, r.s.Backend.Blobs, pipeline.NewRealClock(), keys)
+	replies, err := pipeline.ReadReplies(ctx, r.s.Backend.Store, r.s.Backend.Blobs, r.s.Clock(), keys)
 	for i := range found {
 		found[i].Text = replies[found[i].Key].Text
 	}

@@ -1,0 +1,72 @@
+package function
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"holdfast/pkg/awsclient"
+	"holdfast/pkg/config"
+	"holdfast/pkg/offline"
+	"holdfast/pkg/openai"
+	"holdfast/pkg/pipeline"
+)
+
+// OpenModel is the model that the environment names. Nothing is asked yet, but for the secret that has its key.
+func OpenModel(ctx context.Context, env config.Environment) (pipeline.Model, error) {
+	like, err := config.FindModel(env.PriceAs)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", config.PriceAsVar, err)
+	}
+	if env.Model == config.OfflineModel {
+		faults, err := offline.ParseFaults(env.Fail)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", config.FailVar, err)
+		}
+		return limited{offline.New(offline.Config{
+			Seed: 1, Pace: env.Pace, Faults: faults, Worker: string(env.Process), Price: like.Price(), PricedAs: env.PriceAs,
+		}), env.TokensPerMinute}, nil
+	}
+	name := strings.TrimPrefix(env.Model, config.OpenAIPrefix)
+	key, err := modelKey(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	return openai.New(openai.Config{
+		URL: env.ModelURL, Key: key, Name: name, Calls: env.InFlight,
+		Info: pipeline.ModelInfo{
+			Name: env.Model, Version: "1", Price: like.Price(), PricedAs: env.PriceAs,
+			ContextTokens: like.Context, MaxOutput: like.MaxOutput, TokensPerMinute: env.TokensPerMinute,
+		},
+	}), nil
+}
+
+// modelKey is the server's key: the environment's, or that of the secret which it names.
+func modelKey(ctx context.Context, env config.Environment) (string, error) {
+	if env.ModelKey != "" || env.ModelKeySecret == "" {
+		return env.ModelKey, nil
+	}
+	clients, err := awsclient.New(ctx, awsclient.Settings{Endpoint: env.Endpoint})
+	if err != nil {
+		return "", err
+	}
+	defer clients.Close()
+	key, err := clients.Secret(ctx, env.ModelKeySecret)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", config.ModelKeySecretVar, err)
+	}
+	return strings.TrimSpace(key), nil
+}
+
+// limited is a model with a quota that all workers share.
+type limited struct {
+	pipeline.Model
+	tokens int
+}
+
+// Info describes the model.
+func (l limited) Info() pipeline.ModelInfo {
+	info := l.Model.Info()
+	info.TokensPerMinute = l.tokens
+	return info
+}
