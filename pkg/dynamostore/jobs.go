@@ -13,15 +13,20 @@ const openShard = "open"
 
 func jobKey(id pipeline.JobID) item { return keyOf(jobPartition(id), "job") }
 
-func jobItem(job pipeline.Job) item {
+// jobItem is the job's row: in the due index while it is open, and after its end until what it left has an end.
+func (s *Store) jobItem(job pipeline.Job) item {
 	row := jobKey(job.ID)
 	row["epoch"] = valueOf(job.Epoch)
 	row[FormatKey] = valueOf(int64(pipeline.FormatVersion))
 	row["status"] = valueOf(string(job.Status))
 	row[bodyKey] = valueOf(string(pipeline.Encode(job)))
-	if !job.Status.Ended() {
+	switch {
+	case !job.Status.Ended():
 		row[DueShardKey] = valueOf(openShard)
 		row[DueAtKey] = valueOf(int64(job.CreatedAt))
+	case s.keeping.For > 0:
+		row[DueShardKey] = valueOf(endedShard)
+		row[DueAtKey] = valueOf(int64(job.EndedAt))
 	}
 	return row
 }
@@ -65,11 +70,10 @@ func (s *Store) SetJob(ctx context.Context, seen, next pipeline.Job) (pipeline.J
 		return pipeline.Job{}, err
 	}
 	what := "set job " + string(seen.ID)
-	_, err := s.client.PutItem(ctx, put(s.rows, jobItem(next), sameJob(seen)))
+	_, err := s.client.PutItem(ctx, put(s.rows, s.jobItem(next), sameJob(seen)))
 	old, is := refused(err)
 	switch {
 	case err == nil:
-		s.retainUnfinalized(ctx, next)
 		return next, nil
 	case !is:
 		return pipeline.Job{}, named(what, explain(ctx, err))
@@ -83,7 +87,6 @@ func (s *Store) SetJob(ctx context.Context, seen, next pipeline.Job) (pipeline.J
 	case err != nil:
 		return pipeline.Job{}, named(what, err)
 	case stands == next: // our own write, its answer was lost
-		s.retainUnfinalized(ctx, next)
 		return stands, nil
 	}
 	return stands, fmt.Errorf("%s: it is %s in epoch %d: %w", what, stands.Status, stands.Epoch, pipeline.ErrFenced)

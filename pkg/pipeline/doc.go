@@ -69,6 +69,8 @@
 //	abandoned    the task gave up, with every reason
 //	dead letter  a message in a dead-letter queue; bury sends it there
 //	reap         find what stalled and move it on
+//	mark         say when what an ended job left may go
+//	keep         give the replies of a job all of their time again
 //	redrive      a person gives a task that ended with cells missing its attempts back
 //	finalize     decide that a job is over and write its result
 //	answer       what became of a question in an attempt: a reply, or the failure or stop in its place
@@ -81,6 +83,9 @@
 //	finding      what a stage reports about the text; provisional, then confirmed or withdrawn
 //	feed         the findings of a job as they come, with a cursor
 //	journal      the tries of an attempt, each by name
+//	overspent    a try cost more than its definition said a try may; the job is asked nothing more and ends so
+//	choosy       of a queue: it can leave the messages of some jobs to other workers
+//	unserved     waiting, and no worker that is up has what the job needs
 //	budget       what a job may still spend; its ceiling is the worst case, or less if a person says so
 //	reservation  money or quota taken before use, settled after
 //	limiter      shared admission in the provider's units
