@@ -3,6 +3,7 @@ package dynamostore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -78,6 +79,9 @@ func (s *Store) Mark(ctx context.Context, job pipeline.Job) error {
 	what := "mark what job " + string(job.ID) + " left"
 	if s.keeping.For == 0 || !job.Status.Ended() {
 		return nil
+	}
+	if job.Version > pipeline.FormatVersion {
+		return named(what, fmt.Errorf("it has format %d: %w; it is left alone, update what runs this", job.Version, pipeline.ErrNewer))
 	}
 	if err := s.mark(ctx, job.ID, s.keeping.itemEnd()); err != nil {
 		return named(what, err)

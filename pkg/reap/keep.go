@@ -52,6 +52,9 @@ func (r *Reaper) markEnded(ctx context.Context, end time.Duration, report Report
 			return errors.Join(append(errs, err)...)
 		}
 		for _, job := range jobs {
+			if r.cfg.Clock.Mono() >= end {
+				return errors.Join(errs...) // what is marked is off the list: the next one goes on
+			}
 			if err := r.markJob(ctx, job); err != nil {
 				errs = append(errs, fmt.Errorf("job %s: %w", job.ID, err))
 				continue
