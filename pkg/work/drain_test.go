@@ -183,7 +183,7 @@ func TestJournal(t *testing.T) {
 	in(t, "names every try although the first copy of a page lands after the last", func(b *bench) {
 		b.rung(0, lots)
 		var late func(context.Context) error
-		b.start("worker", tries(30, time.Second), around(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+		b.start("worker", tries(30, 700*time.Millisecond), around(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
 			if late == nil && op.Name == "PutItem" && strings.Contains(op.On, "#tries#") {
 				late = do
 				return pipelinetest.ErrLost
