@@ -105,7 +105,7 @@ var traits = []trait{
 	{kind: LateWrite, at: stores, most: 6, rate: seldom},
 	{kind: Conflict, at: rowWrites, most: 10, rate: seldom},
 	{kind: Throttle, at: stores, most: 25, rate: often},
-	{kind: FreezeBefore, at: writes, most: 4, rate: seldom},
+	{kind: FreezeBefore, at: writes, most: 5, rate: []float64{0.005, 0.02, 0.06}},
 	{kind: FreezeAfter, at: writes, most: 4, rate: seldom},
 	{kind: Freeze, at: reads, most: 4, rate: seldom},
 	{kind: LoseMessage, at: only("Send"), most: 5, rate: oftener},

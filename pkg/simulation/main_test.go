@@ -24,7 +24,7 @@ var (
 	workers = flag.Int("workers", 3, "of TestWorld")
 
 	shrink = flag.Bool("shrink", true, "look for the shortest history of a broken world")
-	worlds = flag.Int("worlds", 200, "how many worlds TestWorlds runs, and TestSim")
+	worlds = flag.Int("worlds", 100, "how many worlds TestWorlds runs, and TestSim")
 	first  = flag.Uint64("first", firstSeed, "their first seed")
 	stride = flag.Int("stride", 1, "TestShard runs one in so many")
 	shard  = flag.String("shard", "", "TestShard: what to run, worlds or forced")

@@ -88,7 +88,7 @@ func (s Spec) document(draft int) string {
 func (s Spec) poll() time.Duration { return 5 * time.Minute }
 
 func (s Spec) sweep() time.Duration {
-	return []time.Duration{2 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute}[s.of("sweep", 4)]
+	return []time.Duration{5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute}[s.of("sweep", 4)]
 }
 
 func (s Spec) respawn() time.Duration {
@@ -99,7 +99,7 @@ func (s Spec) respawn() time.Duration {
 func (s Spec) slowness() uint64 { return []uint64{0, 20, 150}[s.of("slowness", 3)] }
 
 func (s Spec) longestCall() time.Duration {
-	return []time.Duration{200 * time.Millisecond, 3 * time.Second, 30 * time.Second}[s.of("call", 3)]
+	return []time.Duration{200 * time.Millisecond, 3 * time.Second, 12 * time.Second}[s.of("call", 3)]
 }
 
 // maxCost is a ceiling below the worst case in some worlds.

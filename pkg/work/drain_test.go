@@ -180,6 +180,26 @@ func TestJournal(t *testing.T) {
 			b.Errorf("got %d tries in the journal and the record %+v, want 700 of each", named, r)
 		}
 	})
+	in(t, "names every try although the first copy of a page lands after the last", func(b *bench) {
+		b.rung(0, lots)
+		var late func(context.Context) error
+		b.start("worker", tries(30, 700*time.Millisecond), around(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if late == nil && op.Name == "PutItem" && strings.Contains(op.On, "#tries#") {
+				late = do
+				return pipelinetest.ErrLost
+			}
+			return do(ctx)
+		}))
+		b.pass(time.Minute)
+		b.need(late(b.ctx))
+		named := 0
+		for _, page := range b.history(chunk0).Journals {
+			named += len(page.Tries)
+		}
+		if r := b.last(chunk0); named != r.Tries || named < 30 {
+			b.Errorf("got %d tries in the journal, the record has %d", named, r.Tries)
+		}
+	})
 	in(t, "of a killed worker is missing at most what it did since its last renewal", func(b *bench) {
 		b.rung(0, lots)
 		s := &sender{every: 100 * time.Millisecond}

@@ -18,6 +18,7 @@ type journal struct {
 	worker     string
 	pages      int
 	waiting    []pipeline.Try
+	sent       int // tries of the page that was sent and may yet land: the same are sent again under its number
 
 	sums pipeline.Record // of all tries so far
 }
@@ -27,8 +28,12 @@ func (j *journal) add(t pipeline.Try) {
 	j.sums.Add(t)
 }
 
-// page is how many of the tries that wait fit one item.
+// page is how many of the tries that wait fit one item. A page that was sent before keeps what it has: a copy of it that
+// lands late must not take the place of a fuller one.
 func (j *journal) page() int {
+	if j.sent > 0 {
+		return j.sent
+	}
 	size := 0
 	for n, t := range j.waiting {
 		if size += len(pipeline.Encode(t)); size > journalPage && n > 0 {
@@ -47,6 +52,7 @@ func (a *attempt) flush(ctx context.Context) error {
 			Task: a.journal.task, Generation: a.journal.generation, Worker: a.journal.worker,
 			Page: a.journal.pages, Tries: a.journal.waiting[:n:n],
 		}
+		a.journal.sent = n
 		a.mu.Unlock()
 		if n == 0 {
 			return nil
@@ -56,7 +62,7 @@ func (a *attempt) flush(ctx context.Context) error {
 			return fmt.Errorf("write the journal of %s: %w", a.claim.Ref, err)
 		}
 		a.mu.Lock()
-		a.journal.waiting = a.journal.waiting[n:]
+		a.journal.waiting, a.journal.sent = a.journal.waiting[n:], 0
 		a.journal.pages++
 		a.mu.Unlock()
 	}
