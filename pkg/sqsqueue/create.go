@@ -25,7 +25,7 @@ const Retention = 4 * 24 * time.Hour
 // Attributes of a queue that delivers, whose dead letters go to the queue with that address.
 func Attributes(p pipeline.Policy, deadARN string) map[string]string {
 	return map[string]string{
-		"VisibilityTimeout":      seconds(p.Visibility()),
+		"VisibilityTimeout":      seconds(p.QueueVisibility()),
 		"MessageRetentionPeriod": seconds(Retention),
 		"RedrivePolicy":          fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"%d"}`, deadARN, p.MaxReceives),
 	}
