@@ -249,14 +249,6 @@ func (p Policy) WorstCase(dearest Money) Money { return Money(p.TriesPerCell()) 
 // Visibility is how long a delivery stays invisible: set once, to outlast the attempt.
 func (p Policy) Visibility() time.Duration { return p.AttemptTimeout + p.AttemptTimeout/5 }
 
-// FunctionTimeout is how long a function that works on deliveries may run: an attempt, and what it takes to end it.
-func (p Policy) FunctionTimeout() time.Duration { return p.Visibility() }
-
-// QueueVisibility is what a queue says where a receiver does not: six times the timeout of a function behind it, so
-// that deliveries which were throttled on their way to it are not lost to it; at most what SQS takes. A poller asks for
-// [Policy.Visibility] itself.
-func (p Policy) QueueVisibility() time.Duration { return min(6*p.FunctionTimeout(), 12*time.Hour) }
-
 // HeldWait is when a delivery whose row another worker holds is worth another look: when that attempt must be over.
 func (p Policy) HeldWait(row Task, now Instant) time.Duration {
 	return max(10*time.Second, row.ClaimedAt.Add(p.AttemptTimeout).Sub(now))

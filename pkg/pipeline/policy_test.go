@@ -124,8 +124,6 @@ func TestWaits(t *testing.T) {
 		"before the first ring":        {p.RingWait(0), time.Minute},
 		"after many rings":             {p.RingWait(9), 15 * time.Minute},
 		"a delivery is invisible":      {p.Visibility(), 6 * time.Minute},
-		"a function may run":           {p.FunctionTimeout(), 6 * time.Minute},
-		"a function's delivery":        {p.QueueVisibility(), 36 * time.Minute},
 		"a claim is not trusted":       {p.OwnMargin(), 500 * time.Millisecond},
 		"a held row, just claimed":     {p.HeldWait(Task{ClaimedAt: noon}, noon), 5 * time.Minute},
 		"a held row, claimed long ago": {p.HeldWait(Task{ClaimedAt: noon}, noon.Add(time.Hour)), 10 * time.Second},
