@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 
 	"holdfast/pkg/config"
+	"holdfast/pkg/telemetry"
 )
 
 // abandonedAlarm is at how many newly abandoned tasks in five minutes somebody is told: one may be one bad document.
@@ -22,7 +23,8 @@ type alarm struct {
 	says      string // what happened and what to do
 	metric    awscloudwatch.IMetric
 	threshold float64
-	windows   int  // of five minutes each, all of them over the threshold
+	windows   int  // of five minutes each, over the threshold
+	within    int  // the last so many windows; 0 = all of them must be
 	below     bool // it rings below the threshold, not at and above
 	silence   bool // that nothing is measured is what it is about
 }
@@ -46,22 +48,23 @@ func (w *workers) addAlarms() {
 func (w *workers) ownAlarms() []alarm {
 	return []alarm{
 		{
-			id: "Abandoned", metric: w.ours(abandonedTasks, "Sum"), threshold: abandonedAlarm, windows: 1,
+			id: "Abandoned", metric: w.ours(telemetry.TasksAbandoned), threshold: abandonedAlarm, windows: 1,
 			says: fmt.Sprintf("%d or more tasks were abandoned in five minutes, each with its reasons: holdfast why JOB; holdfast dead-letters. Once the cause is gone: holdfast redrive JOB.", abandonedAlarm),
 		},
 		{
 			id: "Waste", windows: wasteWindows, threshold: 1,
 			metric: math("IF(FILL(calls, 0) > 0 AND FILL(cells, 0) < 1, 1, 0)", "calls are paid and no cell is finished", map[string]awscloudwatch.IMetric{
-				"calls": w.ours(paidCalls, "Sum"), "cells": w.ours(finishedCells, "Sum"),
+				"calls": w.ours(telemetry.PaidCalls), "cells": w.ours(telemetry.CellsFinished),
 			}),
 			says: "Calls are paid for and no cell gets finished by them. See what the tries fail of: holdfast why JOB. holdfast pause JOB stops the spending; the ceiling stops it in any case.",
 		},
 		{
-			id: "Unclaimable", metric: w.ours(unclaimable, "Maximum"), threshold: 1, windows: 1,
-			says: fmt.Sprintf("A row was rung %d times and nobody claimed it. Do the consumers of its queue run? It is rung on until its job's deadline.", w.Policy.MaxRings),
+			id: "Unclaimable", metric: w.ours(telemetry.Unclaimable), threshold: 1, windows: 1,
+			within: 1 + int((w.Policy.RingLimit+look-1)/look), // such a row is told of at each ring
+			says:   fmt.Sprintf("A row was rung %d times and nobody claimed it. Do the consumers of its queue run? It is rung on until its job's deadline.", w.Policy.MaxRings),
 		},
 		{
-			id: "SilentReaper", metric: w.ours(sweeps, "Sum"), threshold: 1, windows: 1, below: true, silence: true,
+			id: "SilentReaper", metric: w.ours(telemetry.Sweeps), threshold: 1, windows: 1, below: true, silence: true,
 			says: "Nothing has swept for five minutes: what stalls stays where it is. Look at the log of " + config.FunctionName(w.Stack, config.Reap) + "; meanwhile: holdfast reap.",
 		},
 	}
@@ -103,7 +106,7 @@ func (a alarm) add(w *workers) awscloudwatch.Alarm {
 	}
 	return awscloudwatch.NewAlarm(w.stack, text(a.id+"Alarm"), &awscloudwatch.AlarmProps{
 		AlarmName: text(w.Stack + "-" + a.id), AlarmDescription: text(a.says), Metric: a.metric,
-		Threshold: &a.threshold, EvaluationPeriods: number(a.windows), DatapointsToAlarm: number(a.windows),
+		Threshold: &a.threshold, EvaluationPeriods: number(max(a.windows, a.within)), DatapointsToAlarm: number(a.windows),
 		ComparisonOperator: comparison, TreatMissingData: missing,
 	})
 }

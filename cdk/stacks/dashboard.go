@@ -2,6 +2,8 @@ package stacks
 
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+
+	"holdfast/pkg/telemetry"
 )
 
 // addDashboard shows on one page whether the work goes on, and what it costs.
@@ -19,11 +21,11 @@ func (w *workers) addDashboard() {
 		DashboardName: text(w.Stack),
 		Widgets: &[]*[]awscloudwatch.IWidget{
 			{
-				graph("Cells finished and calls paid", w.ours(finishedCells, "Sum"), w.ours(paidCalls, "Sum")),
-				graph("Tasks abandoned, rows that nobody claims", w.ours(abandonedTasks, "Sum"), w.ours(unclaimable, "Maximum")),
+				graph("Cells finished and calls paid", w.ours(telemetry.CellsFinished), w.ours(telemetry.PaidCalls)),
+				graph("Tasks abandoned, rows that nobody claims", w.ours(telemetry.TasksAbandoned), w.ours(telemetry.Unclaimable)),
 			},
 			{graph("Messages waiting and at work", waiting...), graph("Age of the oldest message, seconds", ages...)},
-			{graph("Dead letters", letters...), graph("Sweeps", w.ours(sweeps, "Sum"))},
+			{graph("Dead letters", letters...), graph("Sweeps", w.ours(telemetry.Sweeps))},
 		},
 	})
 }

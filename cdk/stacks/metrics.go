@@ -6,14 +6,15 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 
 	"holdfast/pkg/sqsqueue"
+	"holdfast/pkg/telemetry"
 )
 
 // look is how often an alarm looks, and over how long.
 const look = 5 * time.Minute
 
 // ours is a metric that the processes write into their logs.
-func (w *workers) ours(name, statistic string) awscloudwatch.Metric {
-	return metric(metricNamespace, name, statistic, map[string]string{stackDimension: w.Stack})
+func (w *workers) ours(name telemetry.Metric) awscloudwatch.Metric {
+	return metric(telemetry.Namespace, string(name), "Sum", map[string]string{telemetry.Dimension: w.Stack})
 }
 
 // ofQueue is a metric of SQS.

@@ -193,7 +193,7 @@ func TestAlarms(t *testing.T) {
 			"ControlWaits": {p.RingLimit.Seconds(), 2, "GreaterThanOrEqualToThreshold", "notBreaching"},
 			"WorkWaits":    {p.RingLimit.Seconds(), 2, "GreaterThanOrEqualToThreshold", "notBreaching"},
 			"Waste":        {1, 3, "GreaterThanOrEqualToThreshold", "notBreaching"},
-			"Unclaimable":  {1, 1, "GreaterThanOrEqualToThreshold", "notBreaching"},
+			"Unclaimable":  {1, 4, "GreaterThanOrEqualToThreshold", "notBreaching"},
 			"SilentReaper": {1, 1, "LessThanThreshold", "breaching"},
 		} {
 			alarm, is := alarms[name]
