@@ -69,6 +69,20 @@ invoke-reap:
 invoke-api:
 	go run ./scripts/invoke api $(EVENT)
 
+.PHONY: cdk-app
+cdk-app: ## build the CDK program, bin/holdfast-cdk: minutes and 1 GB of memory the first time
+	cd cdk && go build -o ../bin/holdfast-cdk .
+
+.PHONY: test-cdk
+test-cdk: cdk-app ## what the templates promise: assertions, cdk-nag, cfn-lint, roles, idle price; nothing is deployed
+	cd cdk && go test -count 1 ./...
+	cdk/lint.sh
+
+.PHONY: deploy-local
+deploy-local: localstack cdk-app ## deploy the stacks onto LocalStack: make deploy-local STACK=NAME CDK_ARGS='-c workers=both'
+	$(MAKE) functions ARCH=$$(go env GOARCH)
+	localstack/deploy.sh $(CDK_ARGS)
+
 .PHONY: lint
 lint: ## vet, staticcheck, gofumpt
 	go vet ./...
