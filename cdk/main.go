@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/jsii-runtime-go"
 
 	"holdfast/cdk/stacks"
@@ -13,7 +12,7 @@ import (
 
 func main() {
 	defer jsii.Close()
-	app := awscdk.NewApp(nil)
+	app := stacks.NewApp("")
 	settings, err := stacks.Read(func(key string) (string, bool) {
 		value := app.Node().TryGetContext(&key)
 		return fmt.Sprint(value), value != nil

@@ -48,7 +48,7 @@ func built(t *testing.T, settings ...string) deployment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app := awscdk.NewApp(&awscdk.AppProps{Outdir: jsii.String(t.TempDir())})
+	app := stacks.NewApp(t.TempDir())
 	state, workers := stacks.New(app, read)
 	return deployment{settings: read, app: app, stacks: []awscdk.Stack{state, workers}}
 }

@@ -111,7 +111,7 @@ func rawQueue(stack awscdk.Stack, id, name string, attributes map[string]string)
 	queue := awssqs.NewCfnQueue(stack, text(id), props)
 	queue.OverrideLogicalId(text(id))
 	awssqs.NewCfnQueuePolicy(stack, text(id+"Tls"), &awssqs.CfnQueuePolicyProps{
-		Queues:         &[]any{queue.Ref()},
+		Queues:         &[]*string{queue.Ref()},
 		PolicyDocument: tlsOnly("sqs:*", queue.AttrArn()),
 	})
 	return queue
