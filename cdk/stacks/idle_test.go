@@ -13,10 +13,10 @@ var idle = []struct {
 	settings []string
 	dollars  float64
 }{
-	{nil, 0},
-	{[]string{"workers=both", "image=v1"}, 0},
-	{[]string{"workers=fargate", "image=v1"}, 0},
-	{[]string{"workers=fargate", "image=v1", "public=true"}, 0},
+	{nil, 6.14},
+	{[]string{"workers=both", "image=v1"}, 44.34},
+	{[]string{"workers=fargate", "image=v1"}, 59.32},
+	{[]string{"workers=fargate", "image=v1", "public=true"}, 33.77},
 }
 
 func TestTheIdlePriceOfADeployment(t *testing.T) {

@@ -1,6 +1,7 @@
 package stacks
 
 import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsec2"
 	"github.com/aws/jsii-runtime-go"
 )
@@ -8,10 +9,20 @@ import (
 // network is where tasks run: a VPC that was there, or one that is made. None has a NAT gateway. In the one that is made
 // tasks reach AWS through endpoints and nothing else; with `-c public=true` they have addresses of their own instead,
 // because a model outside AWS is reached only from there, and nothing reaches them.
-func (w *workers) network() (awsec2.IVpc, *awsec2.SubnetSelection) {
+func (w *workers) network() (vpc awsec2.IVpc, subnets *awsec2.SubnetSelection, tasks awsec2.SecurityGroup) {
 	if w.VPC != "" {
-		return w.existingNetwork()
+		vpc, subnets = w.existingNetwork()
+		return vpc, subnets, w.group(vpc, "Tasks", "Tasks of Holdfast "+w.Stack+": nothing comes in.")
 	}
+	return w.newNetwork()
+}
+
+// group is a security group that lets nothing in.
+func (w *workers) group(vpc awsec2.IVpc, id, says string) awsec2.SecurityGroup {
+	return awsec2.NewSecurityGroup(w.stack, text(id), &awsec2.SecurityGroupProps{Vpc: vpc, Description: text(says)})
+}
+
+func (w *workers) newNetwork() (awsec2.IVpc, *awsec2.SubnetSelection, awsec2.SecurityGroup) {
 	kind := awsec2.SubnetType_PRIVATE_ISOLATED
 	if w.Public {
 		kind = awsec2.SubnetType_PUBLIC
@@ -30,15 +41,18 @@ func (w *workers) network() (awsec2.IVpc, *awsec2.SubnetSelection) {
 	// These two are free of charge.
 	vpc.AddGatewayEndpoint(text("DynamoDB"), &awsec2.GatewayVpcEndpointOptions{Service: awsec2.GatewayVpcEndpointAwsService_DYNAMODB()})
 	vpc.AddGatewayEndpoint(text("S3"), &awsec2.GatewayVpcEndpointOptions{Service: awsec2.GatewayVpcEndpointAwsService_S3()})
+	tasks := w.group(vpc, "Tasks", "Tasks of Holdfast "+w.Stack+": nothing comes in.")
 	if !w.Public {
-		w.addEndpoints(vpc)
+		w.addEndpoints(vpc, tasks)
 	}
-	return vpc, &awsec2.SubnetSelection{SubnetType: kind}
+	return vpc, &awsec2.SubnetSelection{SubnetType: kind}, tasks
 }
 
 // addEndpoints for what a task asks of AWS beside the store and the blobs: its image, its queues, its log. Each costs by
-// the hour and zone.
-func (w *workers) addEndpoints(vpc awsec2.Vpc) {
+// the hour and zone. Only tasks reach them.
+func (w *workers) addEndpoints(vpc awsec2.Vpc, tasks awsec2.SecurityGroup) {
+	group := w.group(vpc, "Endpoints", "Endpoints of Holdfast "+w.Stack+": its tasks come in.")
+	group.AddIngressRule(tasks, awsec2.Port_Tcp(number(443)), text("tasks"), nil)
 	for _, endpoint := range []struct {
 		name    string
 		service awsec2.InterfaceVpcEndpointAwsService
@@ -48,7 +62,9 @@ func (w *workers) addEndpoints(vpc awsec2.Vpc) {
 		{"Queues", awsec2.InterfaceVpcEndpointAwsService_SQS()},
 		{"Logs", awsec2.InterfaceVpcEndpointAwsService_CLOUDWATCH_LOGS()},
 	} {
-		vpc.AddInterfaceEndpoint(text(endpoint.name), &awsec2.InterfaceVpcEndpointOptions{Service: endpoint.service})
+		vpc.AddInterfaceEndpoint(text(endpoint.name), &awsec2.InterfaceVpcEndpointOptions{
+			Service: endpoint.service, SecurityGroups: &[]awsec2.ISecurityGroup{group}, Open: yes(false),
+		})
 	}
 }
 
@@ -61,6 +77,7 @@ func (w *workers) existingNetwork() (awsec2.IVpc, *awsec2.SubnetSelection) {
 	vpc := awsec2.Vpc_FromVpcAttributes(w.stack, text("Network"), &awsec2.VpcAttributes{
 		VpcId: text(w.VPC), AvailabilityZones: jsii.Strings(zones...), PrivateSubnetIds: texts(w.Subnets...),
 	})
+	awscdk.Annotations_Of(vpc).AcknowledgeWarning(text("@aws-cdk/aws-ec2:noSubnetRouteTableId"), text("No route is added to these subnets."))
 	return vpc, &awsec2.SubnetSelection{Subnets: vpc.PrivateSubnets()}
 }
 

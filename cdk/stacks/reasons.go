@@ -5,16 +5,16 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 )
 
-// excuse says why a rule of cdk-nag's AwsSolutions does not hold of a construct and what is under it. The reason stands
-// in the template; where is which finding of the rule, as a regular expression, "" all of it.
-func excuse(c constructs.IConstruct, rule, where, reason string) {
+// excuse says why a rule of cdk-nag's AwsSolutions does not hold of the resources of a type at or under a construct. The
+// reason stands in the template; where is which finding of the rule, as a regular expression, "" all of it.
+func excuse(c constructs.IConstruct, kind, rule, where, reason string) {
 	entry := map[string]any{"id": rule, "reason": reason}
 	if where != "" {
 		entry["applies_to"] = []any{map[string]any{"regex": "/" + where + "/"}}
 	}
 	for _, child := range *c.Node().FindAll(constructs.ConstructOrder_PREORDER) {
 		resource, is := child.(awscdk.CfnResource)
-		if !is {
+		if !is || *resource.CfnResourceType() != kind {
 			continue
 		}
 		var entries []any
@@ -33,7 +33,7 @@ const (
 	whyPlain   = "What is in the environment are names and numbers. The model's key is not among them: the process reads it from Secrets Manager."
 )
 
-// excuseRole says why the wildcards of a role are there.
-func excuseRole(role constructs.IConstruct) {
-	excuse(role, "AwsSolutions-IAM5", `^Resource::.*:s3:::.*\/\*$`, whyObjects)
+// excuseWildcard says why a wildcard of a role is there.
+func excuseWildcard(role constructs.IConstruct, where, reason string) {
+	excuse(role, "AWS::IAM::Policy", "AwsSolutions-IAM5", `^Resource::`+where+`$`, reason)
 }

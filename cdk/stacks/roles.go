@@ -19,7 +19,7 @@ func (w *workers) role(process config.Process, service string) awsiam.Role {
 	for _, statement := range w.statements(process) {
 		allow(role, statement)
 	}
-	excuseRole(role)
+	excuseWildcard(role, `.*:s3:::.*\/\*`, whyObjects)
 	return role
 }
 

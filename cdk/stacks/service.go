@@ -21,16 +21,14 @@ const (
 
 // addService runs workd: the same engine as a process that polls both queues and reaps for itself.
 func (w *workers) addService() {
-	vpc, subnets := w.network()
+	vpc, subnets, tasks := w.network()
 	cluster := awsecs.NewCluster(w.stack, text("Cluster"), &awsecs.ClusterProps{
 		ClusterName: text(w.Stack), Vpc: vpc, ContainerInsightsV2: awsecs.ContainerInsights_ENABLED, // RunningTaskCount is of it
 	})
 	service := awsecs.NewFargateService(w.stack, text("Service"), &awsecs.FargateServiceProps{
 		ServiceName: text(config.FunctionName(w.Stack, config.Workd)), Cluster: cluster, TaskDefinition: w.task(),
 		VpcSubnets: subnets, AssignPublicIp: yes(w.Public),
-		SecurityGroups: &[]awsec2.ISecurityGroup{awsec2.NewSecurityGroup(w.stack, text("Tasks"), &awsec2.SecurityGroupProps{
-			Vpc: vpc, Description: text("Tasks of Holdfast " + w.Stack + ": nothing comes in."),
-		})},
+		SecurityGroups: &[]awsec2.ISecurityGroup{tasks},
 		// New tasks come before old ones go, one that does not start is rolled back, and DesiredCount is the scaling's.
 		MinHealthyPercent: number(100), MaxHealthyPercent: number(200),
 		CircuitBreaker: &awsecs.DeploymentCircuitBreaker{Rollback: yes(true)},
@@ -42,7 +40,7 @@ func (w *workers) addService() {
 func (w *workers) task() awsecs.FargateTaskDefinition {
 	logs := w.logGroup("WorkdLog", "/holdfast/"+w.Stack+"/workd")
 	role := w.role(config.Workd, "ecs-tasks.amazonaws.com")
-	excuse(role, "AwsSolutions-IAM5", `^Resource::.*:task\/.*\/\*$`, whyTasks)
+	excuseWildcard(role, `.*:task\/.*\/\*`, whyTasks)
 	task := awsecs.NewFargateTaskDefinition(w.stack, text("Task"), &awsecs.FargateTaskDefinitionProps{
 		Family: text(config.FunctionName(w.Stack, config.Workd)), Cpu: number(taskCPU), MemoryLimitMiB: number(taskMemory), TaskRole: role,
 		RuntimePlatform: &awsecs.RuntimePlatform{CpuArchitecture: w.taskArchitecture(), OperatingSystemFamily: awsecs.OperatingSystemFamily_LINUX()},
@@ -55,8 +53,8 @@ func (w *workers) task() awsecs.FargateTaskDefinition {
 		StopTimeout:            duration(config.MostStopTime),
 		ReadonlyRootFilesystem: yes(true),
 	})
-	excuse(task.ExecutionRole(), "AwsSolutions-IAM5", `^Resource::\*$`, whyToken)
-	excuse(task, "AwsSolutions-ECS2", "", whyPlain)
+	excuseWildcard(task.ExecutionRole(), `\*`, whyToken)
+	excuse(task, "AWS::ECS::TaskDefinition", "AwsSolutions-ECS2", "", whyPlain)
 	return task
 }
 
