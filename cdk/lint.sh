@@ -26,5 +26,6 @@ done <<'END'
 {"functions": "ZIPS", "workers": "both", "image": "v1", "arch": "amd64", "quota": "400000", "alarm-address": "ops@example.com", "zones": "2"}
 {"functions": "ZIPS", "workers": "both", "image": "v1", "public": "true", "jwt-issuer": "https://tokens.example.com/", "jwt-audience": "holdfast", "tenant-from": "claim:sub"}
 END
-.venv/bin/cfn-lint --regions us-east-1 eu-central-1 -- "$out"/*/*.template.json
+# W3005: the CDK makes a function depend on its role and the role's policy; of the role that is said twice.
+.venv/bin/cfn-lint --regions us-east-1 eu-central-1 --ignore-checks W3005 -- "$out"/*/*.template.json
 echo "cfn-lint: $(ls "$out"/*/*.template.json | wc -l) templates of $n deployments are clean"

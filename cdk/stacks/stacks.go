@@ -18,7 +18,9 @@ func New(scope constructs.Construct, s Settings) (state, workers awscdk.Stack) {
 	state, workers = NewState(scope, s), NewWorkers(scope, s)
 	workers.AddStackDependency(state, text("it finds the state by its names"))
 	for _, stack := range []awscdk.Stack{state, workers} {
-		awscdk.Tags_Of(stack).Add(text("holdfast:stack"), text(s.Stack), nil)
+		awscdk.Tags_Of(stack).Add(text("holdfast:stack"), text(s.Stack), &awscdk.TagProps{
+			ExcludeResourceTypes: texts("AWS::CloudWatch::Dashboard", "AWS::ApplicationAutoScaling::ScalableTarget"), // not everywhere do they take tags
+		})
 	}
 	return state, workers
 }
