@@ -2,6 +2,7 @@ package stacks
 
 import (
 	"strconv"
+	"strings"
 
 	"holdfast/pkg/config"
 )
@@ -24,7 +25,7 @@ func (s Settings) environment(process config.Process, bucket string) map[string]
 	all := map[string]string{
 		config.StackVar:           s.Stack,
 		config.BackendVar:         config.AWSBackend,
-		config.EndpointVar:        s.Endpoint,
+		config.EndpointVar:        strings.ReplaceAll(s.Endpoint, "{process}", string(process)),
 		config.BucketVar:          bucket,
 		config.PolicyVar:          s.PolicyText,
 		config.ModelVar:           s.Model,
@@ -35,6 +36,8 @@ func (s Settings) environment(process config.Process, bucket string) map[string]
 		config.MaxCostVar:         s.MaxCost,
 		config.TenantFromVar:      s.TenantFrom,
 		config.InFlightVar:        strconv.Itoa(s.InFlight),
+		config.PaceVar:            s.OfflinePace,
+		config.FailVar:            s.OfflineFail,
 		config.StopTimeVar:        config.MostStopTime.String(),
 	}
 	told := map[string]string{}

@@ -16,7 +16,7 @@ import (
 // Size of a task.
 const (
 	taskCPU    = 512  // of 1,024
-	taskMemory = 1024 // MB
+	taskMemory = 2048 // MB: of which the sandbox of a PDF takes up to 512
 )
 
 // addService runs workd: the same engine as a process that polls both queues and reaps for itself.
@@ -46,13 +46,16 @@ func (w *workers) task() awsecs.FargateTaskDefinition {
 		RuntimePlatform: &awsecs.RuntimePlatform{CpuArchitecture: w.taskArchitecture(), OperatingSystemFamily: awsecs.OperatingSystemFamily_LINUX()},
 	})
 	images := awsecr.Repository_FromRepositoryName(w.stack, text("Images"), text(repositoryName(w.Settings)))
-	task.AddContainer(text("workd"), &awsecs.ContainerDefinitionOptions{
+	container := task.AddContainer(text("workd"), &awsecs.ContainerDefinitionOptions{
 		Image:                  awsecs.ContainerImage_FromEcrRepository(images, text(w.Image)),
 		Environment:            w.environment(config.Workd),
 		Logging:                awsecs.LogDrivers_AwsLogs(&awsecs.AwsLogDriverProps{LogGroup: logs, StreamPrefix: text("workd")}),
 		StopTimeout:            duration(config.MostStopTime),
 		ReadonlyRootFilesystem: yes(true),
 	})
+	// Nothing but its scratch can be written: what is unpacked to read documents.
+	task.AddVolume(&awsecs.Volume{Name: text("scratch")})
+	container.AddMountPoints(&awsecs.MountPoint{ContainerPath: text("/tmp"), SourceVolume: text("scratch"), ReadOnly: yes(false)})
 	excuseWildcard(task.ExecutionRole(), `\*`, whyToken)
 	excuse(task, "AWS::ECS::TaskDefinition", "AwsSolutions-ECS2", "", whyPlain)
 	return task

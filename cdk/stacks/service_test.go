@@ -30,6 +30,7 @@ func TestATaskHasAllOfFargatesTimeToStop(t *testing.T) {
 			t.Errorf("a call may take %v, a stop %v: one in flight would be cut off", d.settings.Policy.CallTimeout, config.MostStopTime)
 		}
 		same(t, "its files cannot be changed", container.Get("ReadonlyRootFilesystem"), true)
+		same(t, "what it unpacks", fmt.Sprint(container.Get("MountPoints")), "[map[ContainerPath:/tmp ReadOnly:false SourceVolume:scratch]]")
 		same(t, "architecture", task.Text("RuntimePlatform.CpuArchitecture"), map[string]string{"arm64": "ARM64", "amd64": "X86_64"}[d.settings.Arch])
 		if image := container.Text("Image"); !strings.HasSuffix(image, "/holdfast-workd:v1") {
 			t.Errorf("the image is %s", image)

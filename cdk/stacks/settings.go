@@ -38,6 +38,8 @@ type Settings struct {
 	MaxCost        string // max-cost: ceiling of every job, in dollars; "" = each job's worst case
 	PriceAs        string // price-as: at which model's prices costs are counted
 	InFlight       int    // in-flight: calls at once in one process
+	OfflinePace    string // offline-pace: mean time that the offline model takes for an answer, for trials
+	OfflineFail    string // offline-fail: shares of its tries that fail, for trials
 
 	MaxTasks int      // max-tasks: the most Fargate tasks
 	MinTasks int      // min-tasks: the fewest; 0 only beside Lambda
@@ -51,7 +53,7 @@ type Settings struct {
 	TenantFrom string   // tenant-from: whose jobs a caller's are
 
 	AlarmAddress string // alarm-address: who is mailed
-	Endpoint     string // endpoint: of all AWS services, as the functions reach them; for LocalStack
+	Endpoint     string // endpoint: of all AWS services, as the functions reach them; for LocalStack. {process} in it is the function's name
 	LogDays      int    // log-days
 }
 
@@ -68,7 +70,7 @@ func (s Settings) Fargate() bool { return s.Workers != OnLambda }
 var keys = map[string]string{
 	"stack": "holdfast", "workers": OnLambda, "arch": "arm64", "functions": "../bin/functions", "image": "", "bucket": "", "policy": "",
 	"model": config.OfflineModel, "model-url": "", "model-key-secret": "", "quota": "0", "max-cost": "", "price-as": config.PriceAs,
-	"in-flight": "32", "max-tasks": "10", "min-tasks": "", "vpc": "", "subnets": "", "zones": "1", "public": "",
+	"in-flight": "32", "offline-pace": "", "offline-fail": "", "max-tasks": "10", "min-tasks": "", "vpc": "", "subnets": "", "zones": "1", "public": "",
 	"jwt-issuer": "", "jwt-audience": "", "tenant-from": "",
 	"alarm-address": "", "endpoint": "", "log-days": "30",
 }
@@ -156,6 +158,8 @@ func Read(get func(key string) (string, bool)) (Settings, error) {
 		MaxCost:        r.text("max-cost"),
 		PriceAs:        r.text("price-as"),
 		InFlight:       r.number("in-flight", 1, 1000),
+		OfflinePace:    r.text("offline-pace"),
+		OfflineFail:    r.text("offline-fail"),
 
 		MaxTasks: r.number("max-tasks", 1, 1000),
 		VPC:      r.matching("vpc", `vpc-[0-9a-f]+`, "a VPC's id"),

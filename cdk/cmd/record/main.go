@@ -1,9 +1,10 @@
-// Program record stands between the processes of a deployment and LocalStack, an address for each process, and writes
-// down what each asks of AWS: the file that the tests compare the roles with.
+// Program record stands between the processes of a deployment and LocalStack, and writes down what each asks of AWS: the
+// file that the tests compare the roles with. A process is the first part of the path of its requests:
 //
-//	record -to http://127.0.0.1:4566 -stack holdfast -out FILE work=127.0.0.1:4601 reap=127.0.0.1:4602 ...
+//	record -to http://127.0.0.1:4566 -listen 127.0.0.1:4570 -stack holdfast -out FILE
 //
-// The file is written anew with every new request, so it is whole whenever the program ends.
+// and the processes' endpoint is http://127.0.0.1:4570/PROCESS. The file is written anew with every new request, so it is
+// whole whenever the program ends.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -22,45 +24,44 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"holdfast/cdk/access"
 )
 
 func main() {
 	to := flag.String("to", "http://127.0.0.1:4566", "address of the services")
+	listen := flag.String("listen", "127.0.0.1:4570", "where the processes ask")
 	stack := flag.String("stack", "holdfast", "the deployment's name")
 	out := flag.String("out", "", "file of what was seen; what it has is kept")
 	flag.Parse()
-	if err := run(*to, *stack, *out, flag.Args()); err != nil {
+	if err := run(*to, *listen, *stack, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
 		os.Exit(1)
 	}
 }
 
-func run(to, stack, out string, listen []string) error {
+func run(to, address, stack, out string) error {
 	target, err := url.Parse(to)
-	if err != nil || target.Host == "" || out == "" || len(listen) == 0 {
-		return errors.New("usage: record -to URL -stack NAME -out FILE PROCESS=ADDRESS ...")
+	if err != nil || target.Host == "" || out == "" {
+		return errors.New("usage: record -to URL -listen ADDRESS -stack NAME -out FILE")
 	}
 	r := &recorder{stack: stack, out: out}
 	if err := r.record.Load(out); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ended := make(chan error, len(listen))
-	for _, each := range listen {
-		process, address, is := strings.Cut(each, "=")
-		if !is {
-			return fmt.Errorf("%q is no PROCESS=ADDRESS", each)
-		}
-		proxy := httputil.NewSingleHostReverseProxy(target)
-		server := &http.Server{Addr: address, Handler: r.before(process, proxy)}
-		go func() { ended <- server.ListenAndServe() }()
-	}
+	server := &http.Server{Handler: r.before(httputil.NewSingleHostReverseProxy(target)), ReadHeaderTimeout: time.Minute}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
 	select {
 	case <-ctx.Done():
-		return nil
+		return server.Close()
 	case err := <-ended:
 		return err
 	}
@@ -72,8 +73,8 @@ type recorder struct {
 	record     access.Record
 }
 
-// before notes each request of a process, then passes it on.
-func (r *recorder) before(process string, next http.Handler) http.Handler {
+// before notes each request, then passes it on without the process in its path.
+func (r *recorder) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, err := io.ReadAll(q.Body)
 		if err != nil {
@@ -81,6 +82,8 @@ func (r *recorder) before(process string, next http.Handler) http.Handler {
 			return
 		}
 		q.Body = io.NopCloser(bytes.NewReader(body))
+		process, path, _ := strings.Cut(strings.TrimPrefix(q.URL.Path, "/"), "/")
+		q.URL.Path, q.URL.RawPath = "/"+path, ""
 		if err := r.note(process, q, body); err != nil {
 			fmt.Fprintf(os.Stderr, "record: %s: %v\n", process, err)
 		}
