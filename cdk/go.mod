@@ -4,6 +4,8 @@ go 1.26.0
 
 replace holdfast => ..
 
+ignore ./node_modules
+
 require (
 	github.com/aws/aws-cdk-go/awscdk/v2 v2.277.0
 	github.com/aws/constructs-go/constructs/v10 v10.8.1
