@@ -52,6 +52,9 @@ func (w *workers) task() awsecs.FargateTaskDefinition {
 		Logging:                awsecs.LogDrivers_AwsLogs(&awsecs.AwsLogDriverProps{LogGroup: logs, StreamPrefix: text("workd")}),
 		StopTimeout:            duration(config.MostStopTime),
 		ReadonlyRootFilesystem: yes(true),
+		HealthCheck: &awsecs.HealthCheck{ // as its Dockerfile says, which ECS does not read
+			Command: texts("CMD", "/workd", "health"), Interval: duration(30 * time.Second), Timeout: duration(10 * time.Second), StartPeriod: duration(30 * time.Second),
+		},
 	})
 	// Nothing but its scratch can be written: what is unpacked to read documents.
 	task.AddVolume(&awsecs.Volume{Name: text("scratch")})

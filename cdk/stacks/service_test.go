@@ -2,6 +2,7 @@ package stacks_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -30,6 +31,14 @@ func TestATaskHasAllOfFargatesTimeToStop(t *testing.T) {
 			t.Errorf("a call may take %v, a stop %v: one in flight would be cut off", d.settings.Policy.CallTimeout, config.MostStopTime)
 		}
 		same(t, "its files cannot be changed", container.Get("ReadonlyRootFilesystem"), true)
+		dockerfile, err := os.ReadFile("../../functions/workd/Dockerfile")
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := template.Texts(container.Get("HealthCheck.Command"))
+		if want := `CMD ["` + strings.Join(command[1:], `", "`) + `"]`; !strings.Contains(string(dockerfile), want) {
+			t.Errorf("health is asked for by %q, the image says otherwise", want)
+		}
 		same(t, "what it unpacks", fmt.Sprint(container.Get("MountPoints")), "[map[ContainerPath:/tmp ReadOnly:false SourceVolume:scratch]]")
 		same(t, "architecture", task.Text("RuntimePlatform.CpuArchitecture"), map[string]string{"arm64": "ARM64", "amd64": "X86_64"}[d.settings.Arch])
 		if image := container.Text("Image"); !strings.HasSuffix(image, "/holdfast-workd:v1") {

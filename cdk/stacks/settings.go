@@ -24,7 +24,7 @@ type Settings struct {
 	Stack     string          // stack: prefix of every name
 	Workers   string          // workers: lambda, fargate or both
 	Arch      string          // arch: arm64 or amd64, of functions and tasks
-	Functions string          // functions: folder of the functions' zips
+	Functions string          // functions: folder of the functions' zips; "" = where make functions puts them
 	Image     string          // image: tag of workd's image in the deployment's repository; needed with Fargate
 	Bucket    string          // bucket: its name; "" = STACK-blobs-ACCOUNT-REGION, because bucket names are everybody's
 	Policy    pipeline.Policy // policy: a policy file
@@ -68,7 +68,7 @@ func (s Settings) Fargate() bool { return s.Workers != OnLambda }
 
 // keys are the settings there are, and what each is without being set.
 var keys = map[string]string{
-	"stack": "holdfast", "workers": OnLambda, "arch": "arm64", "functions": "../bin/functions", "image": "", "bucket": "", "policy": "",
+	"stack": "holdfast", "workers": OnLambda, "arch": "arm64", "functions": "", "image": "", "bucket": "", "policy": "",
 	"model": config.OfflineModel, "model-url": "", "model-key-secret": "", "quota": "0", "max-cost": "", "price-as": config.PriceAs,
 	"in-flight": "32", "offline-pace": "", "offline-fail": "", "max-tasks": "10", "min-tasks": "", "vpc": "", "subnets": "", "zones": "1", "public": "",
 	"jwt-issuer": "", "jwt-audience": "", "tenant-from": "",
@@ -174,6 +174,9 @@ func Read(get func(key string) (string, bool)) (Settings, error) {
 		AlarmAddress: r.matching("alarm-address", `[^@\s]+@[^@\s]+`, "a mail address"),
 		Endpoint:     r.matching("endpoint", `https?://.+`, "an address, e.g. http://127.0.0.1:4566"),
 		LogDays:      r.number("log-days", 1, 3653),
+	}
+	if s.Functions == "" {
+		s.Functions = "../dist/" + s.Arch
 	}
 	s.MinTasks = r.number("min-tasks", r.fewest(s), s.MaxTasks)
 	s.Policy, s.PolicyText = r.policy()
