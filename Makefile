@@ -83,6 +83,17 @@ deploy-local: localstack cdk-app ## deploy the stacks onto LocalStack: make depl
 	$(MAKE) functions ARCH=$$(go env GOARCH)
 	localstack/deploy.sh $(CDK_ARGS)
 
+.PHONY: test-deploy
+test-deploy: localstack cdk-app build ## deploy onto LocalStack and review by functions, by workd, by both, with crashes, poison, cancel, API: some minutes
+	$(MAKE) functions ARCH=$$(go env GOARCH)
+	cd cdk && HOLDFAST_ENDPOINT=http://127.0.0.1:$${LOCALSTACK_PORT:-4566} RECORDER='$(RECORDER)' go test -tags deployed -count 1 -timeout 60m -v ./deployed
+
+.PHONY: record
+record: ## the same, and write down what each process asks of AWS: what the tests compare the roles with
+	cd cdk && go build -o ../bin/record ./cmd/record
+	bin/record -to http://127.0.0.1:$${LOCALSTACK_PORT:-4566} -out cdk/stacks/testdata/operations.jsonl & recorder=$$!; \
+		trap "kill $$recorder" EXIT; $(MAKE) test-deploy RECORDER='http://127.0.0.1:4570/{process}'
+
 .PHONY: lint
 lint: ## vet, staticcheck, gofumpt
 	go vet ./...
