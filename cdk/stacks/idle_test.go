@@ -15,8 +15,8 @@ var idle = []struct {
 }{
 	{nil, 6.14},
 	{[]string{"workers=both", "image=v1"}, 44.34},
-	{[]string{"workers=fargate", "image=v1"}, 59.32},
-	{[]string{"workers=fargate", "image=v1", "public=true"}, 33.77},
+	{[]string{"workers=fargate", "image=v1"}, 61.92},
+	{[]string{"workers=fargate", "image=v1", "public=true"}, 36.37},
 }
 
 func TestTheIdlePriceOfADeployment(t *testing.T) {
