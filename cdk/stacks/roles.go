@@ -1,6 +1,8 @@
 package stacks
 
 import (
+	"strings"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 
@@ -45,18 +47,18 @@ func allow(role awsiam.Role, s statement) {
 
 // statements of each process.
 func (w *workers) statements(process config.Process) []statement {
-	both := []string{pipeline.ControlQueue, pipeline.WorkQueue}
+	all := join(w.rows(process), w.blobs(), w.sender())
 	switch process {
 	case config.Control:
-		return join(w.engine(), w.receiver(pipeline.ControlQueue), w.sender(both...), []statement{w.createsNoJob()})
+		return join(all, w.receiver(pipeline.ControlQueue), w.createsNoJob())
 	case config.Work:
-		return join(w.engine(), w.receiver(pipeline.WorkQueue), w.sender(both...), w.key(), []statement{w.createsNoJob()})
+		return join(all, w.receiver(pipeline.WorkQueue), w.key(), w.createsNoJob())
 	case config.Workd:
-		return join(w.engine(), w.receiver(both...), w.sender(both...), w.sweeper(), w.key(), w.protecting(), []statement{w.createsNoJob()})
+		return join(all, w.receiver(pipeline.ControlQueue, pipeline.WorkQueue), w.due(), w.key(), w.protecting(), w.createsNoJob())
 	case config.Reap:
-		return join(w.engine(), w.sender(both...), w.sweeper(), []statement{w.createsNoJob()})
+		return join(all, w.due(), w.createsNoJob())
 	case config.API:
-		return join(w.desk(), w.sender(both...), []statement{w.claimsNothing()})
+		return join(all, w.letters(), w.claimsNothing())
 	}
 	panic("stacks: nobody has said what " + string(process) + " may do")
 }
@@ -74,60 +76,97 @@ func (w *workers) tables() (rows, checkpoints string) {
 }
 
 // partitions lets a statement reach only rows whose partition key begins so.
-func partitions(prefixes ...string) map[string]any {
+func partitions(beginnings ...string) map[string]any {
+	var prefixes []string
+	for _, beginning := range beginnings {
+		prefixes = append(prefixes, beginning+"*")
+	}
 	return map[string]any{"ForAllValues:StringLike": map[string]any{"dynamodb:LeadingKeys": prefixes}}
 }
 
-var readRows = []string{"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}
-
-// engine is what works on tasks: it changes the rows of jobs and of models' limits, never a tenant's list of jobs, and
-// keeps what belongs to them.
-func (w *workers) engine() []statement {
-	rows, checkpoints := w.tables()
-	return append([]statement{
-		{id: "Rows", actions: append([]string{"dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:BatchWriteItem"}, readRows...),
-			resources: []string{rows}, conditions: partitions(dynamostore.JobPartitions, dynamostore.LimitPartitions)},
-		{id: "Checkpoints", actions: append([]string{"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:BatchWriteItem"}, readRows...), resources: []string{checkpoints}},
-	}, w.blobs()...)
+// tableAccess is what a process does with a table, and with rows of which partitions.
+type tableAccess struct {
+	actions    string // of DynamoDB
+	partitions []string
 }
 
-// desk is what answers people: it submits, steers and reads.
-func (w *workers) desk() []statement {
+// Partitions by what they are of.
+var (
+	ofJobs          = []string{dynamostore.JobPartitions}
+	ofJobsAndLimits = []string{dynamostore.JobPartitions, dynamostore.LimitPartitions}
+	ofReplies       = []string{dynamostore.JobPartitions, dynamostore.ReplyPartitions}
+	ofTenants       = []string{dynamostore.JobPartitions, dynamostore.TenantPartitions, dynamostore.LimitPartitions}
+)
+
+// access is what each process does with the two tables.
+var access = map[config.Process]struct{ rows, checkpoints tableAccess }{
+	config.Control: {
+		rows:        tableAccess{"GetItem PutItem Query UpdateItem", ofJobs},
+		checkpoints: tableAccess{"BatchWriteItem GetItem PutItem Query", ofJobs},
+	},
+	config.Work: {
+		rows:        tableAccess{"DeleteItem GetItem PutItem Query UpdateItem", ofJobsAndLimits},
+		checkpoints: tableAccess{"BatchGetItem GetItem PutItem Query UpdateItem", ofReplies},
+	},
+	config.Workd: {
+		rows:        tableAccess{"BatchGetItem DeleteItem GetItem PutItem Query UpdateItem", ofJobsAndLimits},
+		checkpoints: tableAccess{"BatchGetItem BatchWriteItem GetItem PutItem Query UpdateItem", ofReplies},
+	},
+	config.Reap: {
+		rows:        tableAccess{"BatchGetItem GetItem PutItem Query UpdateItem", ofJobs},
+		checkpoints: tableAccess{"BatchWriteItem GetItem PutItem Query", ofJobs},
+	},
+	config.API: {
+		rows:        tableAccess{"BatchGetItem GetItem PutItem Query UpdateItem", ofTenants},
+		checkpoints: tableAccess{"BatchGetItem BatchWriteItem GetItem PutItem Query", ofReplies},
+	},
+}
+
+func (w *workers) rows(process config.Process) []statement {
 	rows, checkpoints := w.tables()
-	statements := []statement{
-		{id: "Rows", actions: append([]string{"dynamodb:PutItem", "dynamodb:UpdateItem"}, readRows...), resources: []string{rows}},
-		{id: "Checkpoints", actions: append([]string{"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:BatchWriteItem"}, readRows...), resources: []string{checkpoints}},
+	of := access[process]
+	return []statement{of.rows.on("Rows", rows), of.checkpoints.on("Checkpoints", checkpoints)}
+}
+
+func (a tableAccess) on(id, table string) statement {
+	s := statement{id: id, resources: []string{table}}
+	for _, action := range strings.Fields(a.actions) {
+		s.actions = append(s.actions, "dynamodb:"+action)
 	}
+	s.conditions = partitions(a.partitions...)
+	return s
+}
+
+// letters lets somebody look at dead letters: they are received, and given back.
+func (w *workers) letters() []statement {
 	var dead []string
 	for _, queue := range queues {
 		_, name := sqsqueue.Names(w.Stack, queue)
 		dead = append(dead, arn(w.stack, "sqs", name))
 	}
-	statements = append(statements, statement{id: "LookAtLetters", actions: []string{"sqs:ChangeMessageVisibility", "sqs:ReceiveMessage"}, resources: dead})
-	return append(statements, w.blobs()...)
+	return []statement{{id: "LookAtLetters", actions: []string{"sqs:ChangeMessageVisibility", "sqs:ReceiveMessage"}, resources: dead}}
 }
 
-// createsNoJob: a job begins with a row that has an epoch, in a transaction with its tenant's list. Neither can be
-// written by those who work.
-func (w *workers) createsNoJob() statement {
+// createsNoJob: a job begins in one transaction with the entry in its tenant's list, which nobody who works can write.
+func (w *workers) createsNoJob() []statement {
 	rows, _ := w.tables()
-	return statement{
-		id: "CreatesNoJob", deny: true, actions: []string{"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:BatchWriteItem"}, resources: []string{rows},
+	return []statement{{
+		id: "CreatesNoJob", deny: true, actions: []string{"dynamodb:BatchWriteItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, resources: []string{rows},
 		conditions: map[string]any{"ForAnyValue:StringLike": map[string]any{"dynamodb:LeadingKeys": []string{dynamostore.TenantPartitions + "*"}}},
-	}
+	}}
 }
 
 // claimsNothing: a claim is an update that names who claims.
-func (w *workers) claimsNothing() statement {
+func (w *workers) claimsNothing() []statement {
 	rows, _ := w.tables()
-	return statement{
+	return []statement{{
 		id: "ClaimsNothing", deny: true, actions: []string{"dynamodb:UpdateItem"}, resources: []string{rows},
 		conditions: map[string]any{"ForAnyValue:StringEquals": map[string]any{"dynamodb:Attributes": []string{dynamostore.ClaimKey}}},
-	}
+	}}
 }
 
-// sweeper is what finds rows that stalled.
-func (w *workers) sweeper() []statement {
+// due lets a reaper find rows that stalled.
+func (w *workers) due() []statement {
 	rows, _ := w.tables()
 	return []statement{{id: "Due", actions: []string{"dynamodb:Query"}, resources: []string{rows + "/index/" + dynamostore.DueIndex}}}
 }
@@ -155,7 +194,7 @@ func (w *workers) receiver(queues ...string) []statement {
 }
 
 // sender rings, and sends dead letters.
-func (w *workers) sender(queues ...string) []statement {
+func (w *workers) sender() []statement {
 	var all []string
 	for _, queue := range queues {
 		name, dead := sqsqueue.Names(w.Stack, queue)

@@ -35,13 +35,13 @@ const (
 	JobPartitions    = "job#"
 	TenantPartitions = "tenant#" // a tenant's list of jobs: every submit writes into it
 	LimitPartitions  = "limit#"
-	replyPartitions  = "reply#"
+	ReplyPartitions  = "reply#"
 )
 
 func jobPartition(job pipeline.JobID) string      { return JobPartitions + string(job) }
 func tenantPartition(tenant string) string        { return TenantPartitions + tenant }
 func limitPartition(model string) string          { return LimitPartitions + model }
-func replyPartition(key pipeline.ReplyKey) string { return replyPartitions + string(key) }
+func replyPartition(key pipeline.ReplyKey) string { return ReplyPartitions + string(key) }
 
 func fits(what string, bytes int) error {
 	if bytes > pipeline.MaxItem {
