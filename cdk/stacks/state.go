@@ -40,11 +40,12 @@ func NewState(scope constructs.Construct, s Settings) awscdk.Stack {
 	return stack
 }
 
-// keep leaves every resource where it is when the stack goes: what guards the data with the data.
+// keep leaves every resource where it is when the stack goes, what guards the data with the data. Only what a failed first
+// deployment made goes with it: its names would be in the way of the next.
 func keep(stack awscdk.Stack) {
 	for _, c := range *stack.Node().FindAll(constructs.ConstructOrder_PREORDER) {
 		if resource, is := c.(awscdk.CfnResource); is {
-			resource.ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN, nil)
+			resource.ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE, nil)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestTheLogicalIdsOfWhatHoldsDataArePinned(t *testing.T) {
 func TestStateStaysWhenItsStackGoes(t *testing.T) {
 	d := deployed(t)
 	for id, r := range d.state.Resources {
-		if r.DeletionPolicy != "Retain" || r.UpdateReplacePolicy != "Retain" {
+		if r.DeletionPolicy != "RetainExceptOnCreate" || r.UpdateReplacePolicy != "Retain" {
 			t.Errorf("%s (%s) would go with the stack: %q, %q", id, r.Type, r.DeletionPolicy, r.UpdateReplacePolicy)
 		}
 	}
