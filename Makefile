@@ -69,6 +69,31 @@ invoke-reap:
 invoke-api:
 	go run ./scripts/invoke api $(EVENT)
 
+.PHONY: cdk-app
+cdk-app: ## build the CDK program, bin/holdfast-cdk: minutes and 1 GB of memory the first time
+	cd cdk && go build -o ../bin/holdfast-cdk .
+
+.PHONY: test-cdk
+test-cdk: cdk-app ## what the templates promise: assertions, cdk-nag, cfn-lint, roles, idle price; nothing is deployed
+	cd cdk && go test -count 1 ./...
+	cdk/lint.sh
+
+.PHONY: deploy-local
+deploy-local: localstack cdk-app ## deploy the stacks onto LocalStack: make deploy-local STACK=NAME CDK_ARGS='-c workers=both'
+	$(MAKE) functions ARCH=$$(go env GOARCH)
+	localstack/deploy.sh $(CDK_ARGS)
+
+.PHONY: test-deploy
+test-deploy: localstack cdk-app build ## deploy onto LocalStack and review by functions, by workd, by both, with crashes, poison, cancel, API: some minutes
+	$(MAKE) functions ARCH=$$(go env GOARCH)
+	cd cdk && HOLDFAST_ENDPOINT=http://127.0.0.1:$${LOCALSTACK_PORT:-4566} RECORDER='$(RECORDER)' go test -tags deployed -count 1 -timeout 60m -v ./deployed
+
+.PHONY: record
+record: ## the same, and write down what each process asks of AWS: what the tests compare the roles with
+	cd cdk && go build -o ../bin/record ./cmd/record
+	bin/record -to http://127.0.0.1:$${LOCALSTACK_PORT:-4566} -out cdk/stacks/testdata/operations.jsonl & recorder=$$!; \
+		trap "kill $$recorder" EXIT; $(MAKE) test-deploy RECORDER='http://127.0.0.1:4570/{process}'
+
 .PHONY: lint
 lint: ## vet, staticcheck, gofumpt
 	go vet ./...

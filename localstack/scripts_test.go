@@ -143,3 +143,15 @@ func TestVersionsArePinned(t *testing.T) {
 		}
 	}
 }
+
+func TestDeploySaysWhatIsMissing(t *testing.T) {
+	if text, ok := script(t, "deploy.sh", t.TempDir()); ok || !strings.Contains(text, "LocalStack does not answer at http://127.0.0.1:1: make localstack") {
+		t.Errorf("it says %q, want that it fails and says what to start", text)
+	}
+	healthy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer healthy.Close()
+	port := healthy.URL[strings.LastIndex(healthy.URL, ":")+1:]
+	if text, ok := script(t, "deploy.sh", t.TempDir(), "LOCALSTACK_PORT="+port, "CDK_APP=/nowhere"); ok || !strings.Contains(text, "there is no /nowhere: make cdk-app") {
+		t.Errorf("it says %q, want that it fails and says what to build", text)
+	}
+}

@@ -53,6 +53,9 @@ if [[ $("$DYNOXIDE" --version) != "dynoxide $dynoxide_says" ]]; then
   echo "localstack: $DYNOXIDE says $("$DYNOXIDE" --version); what was tested is dynoxide $dynoxide_says (crate $dynoxide_version)" >&2
 fi
 
+# A folder for scratch of its own: one in common would go with whichever LocalStack of this machine stops first.
+mkdir -p "$cache/tmp"
+export TMPDIR=$cache/tmp
 export LOCALSTACK_VOLUME_DIR=$cache/volume GATEWAY_LISTEN=127.0.0.1:$port
 cd "$here"
 setsid nohup "$cache/venv/bin/python" -B run.py >"$cache/log" 2>&1 </dev/null &

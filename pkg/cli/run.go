@@ -17,7 +17,7 @@ type runCmd struct {
 	documentFlags
 	modelFlags
 	Concurrency int    `help:"Calls, or commands, in flight at once, over all workers; 0 = 64, and for commands one for each processor." default:"0"`
-	Workers     int    `help:"Worker processes. A dead one is replaced, and its claims are expired at once." default:"1"`
+	Workers     int    `help:"Worker processes. A dead one is replaced, and its claims are expired at once. 0, with --backend aws: the stack's own do the work." default:"1"`
 	Out         string `help:"Folder for report.html, report.md, findings.json and answers.jsonl. Without it: holdfast-out/JOB." placeholder:"DIR"`
 	JSON        bool   `name:"json" help:"Print one JSON object at the end, and progress on standard error."`
 	Yes         bool   `help:"Start without asking, however much the worst case is."`
@@ -27,8 +27,12 @@ type runCmd struct {
 // Run takes a document from beginning to end.
 func (c *runCmd) Run(a *app) error {
 	c.Concurrency = c.atOnce(c.Concurrency)
-	if c.Workers < 1 || c.Concurrency < c.Workers {
-		return usage("--workers (%d) must be at least 1 and at most --concurrency (%d)", c.Workers, c.Concurrency)
+	least := 1
+	if a.isAWS() {
+		least = 0
+	}
+	if c.Workers < least || c.Concurrency < c.Workers {
+		return usage("--workers (%d) must be at least %d and at most --concurrency (%d)", c.Workers, least, c.Concurrency)
 	}
 	if err := c.check(c.Pipeline, c.Profile, c.modelFlags); err != nil {
 		return err
@@ -103,7 +107,11 @@ func (r *run) opening(by string) string {
 	if r.stood {
 		was = "goes on as"
 	}
-	return fmt.Sprintf("%s %s job %s: pipeline %s, %s, %s.", r.job.Name, was, r.job.ID, r.job.Pipeline, by, pipeline.CountOf(r.cmd.Workers, "worker process", "worker processes"))
+	workers := pipeline.CountOf(r.cmd.Workers, "worker process", "worker processes")
+	if r.cmd.Workers == 0 {
+		by, workers = "the model of the stack", "the workers of the stack"
+	}
+	return fmt.Sprintf("%s %s job %s: pipeline %s, %s, %s.", r.job.Name, was, r.job.ID, r.job.Pipeline, by, workers)
 }
 
 func (r *run) startWorkers() error {
@@ -119,7 +127,7 @@ func (r *run) startWorkers() error {
 		return fmt.Errorf("make the ledger's folder: %w", err)
 	}
 	flags.Ledger, r.ledger = ledger, ledger
-	calls := max(1, r.cmd.Concurrency/r.cmd.Workers)
+	calls := max(1, r.cmd.Concurrency/max(1, r.cmd.Workers))
 	args := append(r.a.globalArgs(), "worker", "--supervised", "--concurrency", fmt.Sprint(calls))
 	if r.cmd.Exec != "" {
 		args = append(args, "--allow-exec")

@@ -18,7 +18,7 @@ func (s *Store) Claim(ctx context.Context, w pipeline.ClaimWrite) (pipeline.Task
 		),
 		set("status", string(pipeline.TaskClaimed)),
 		set("claimed_by", w.Worker),
-		set("claim_id", w.ClaimID),
+		set(ClaimKey, w.ClaimID),
 		set("claimed_at", int64(w.Now)),
 		set("expires_at", int64(w.Expires)),
 		set(DueAtKey, int64(w.Due)),
@@ -41,7 +41,7 @@ func company(alone bool) clause {
 func mine(f pipeline.Fence) clause {
 	return all(
 		equals("generation", f.Generation),
-		reads("claim_id", f.ClaimID),
+		reads(ClaimKey, f.ClaimID),
 		reads("status", pipeline.TaskClaimed),
 	)
 }

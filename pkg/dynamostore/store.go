@@ -30,11 +30,19 @@ func New(client *dynamodb.Client, stack string, keeping Keeping) *Store {
 	return &Store{client: client, rows: rows.Name, checkpoints: checkpoints.Name, keeping: keeping}
 }
 
-// The partitions.
-func jobPartition(job pipeline.JobID) string      { return "job#" + string(job) }
-func tenantPartition(tenant string) string        { return "tenant#" + tenant }
-func limitPartition(model string) string          { return "limit#" + model }
-func replyPartition(key pipeline.ReplyKey) string { return "reply#" + string(key) }
+// Beginnings of partition keys; who may reach which is said where access is given.
+const (
+	JobPartitions    = "job#"
+	TenantPartitions = "tenant#" // a tenant's list of jobs: every submit writes into it
+	LimitPartitions  = "limit#"
+	ReplyPartitions  = "reply#"
+)
+
+func jobPartition(job pipeline.JobID) string      { return JobPartitions + string(job) }
+func tenantPartition(tenant string) string        { return TenantPartitions + tenant }
+func limitPartition(model string) string          { return LimitPartitions + model }
+func replyPartition(key pipeline.ReplyKey) string { return ReplyPartitions + string(key) }
+
 func fits(what string, bytes int) error {
 	if bytes > pipeline.MaxItem {
 		return fmt.Errorf("%s has %d bytes, an item at most %d: %w", what, bytes, pipeline.MaxItem, pipeline.ErrTooLarge)

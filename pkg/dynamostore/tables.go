@@ -18,7 +18,8 @@ const (
 	DueIndex     = "due"
 	DueShardKey  = "due_shard" // only on rows that are listed, so the index is sparse
 	DueAtKey     = "due_at"
-	TTLKey       = "ttl" // of the checkpoints table: seconds since 1970
+	TTLKey       = "ttl"      // of the checkpoints table: seconds since 1970
+	ClaimKey     = "claim_id" // every claim sets it, and nothing else does to a row that is there
 )
 
 // Table is one table as it must be.

@@ -22,10 +22,14 @@ func Names(stack, queue string) (name, dead string) {
 // at its very end can still be looked at for a week. (The dead-letter queue counts from the first sending.)
 const Retention = 4 * 24 * time.Hour
 
-// Attributes of a queue that delivers, whose dead letters go to the queue with that address.
+// longestVisibility is what SQS takes.
+const longestVisibility = 12 * time.Hour
+
+// Attributes of a queue that delivers, whose dead letters go to the queue with that address. Its visibility is what
+// functions behind it need; a poller asks for its own.
 func Attributes(p pipeline.Policy, deadARN string) map[string]string {
 	return map[string]string{
-		"VisibilityTimeout":      seconds(p.Visibility()),
+		"VisibilityTimeout":      seconds(min(p.FunctionVisibility(), longestVisibility)),
 		"MessageRetentionPeriod": seconds(Retention),
 		"RedrivePolicy":          fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"%d"}`, deadARN, p.MaxReceives),
 	}

@@ -22,9 +22,14 @@ func TestSettings(t *testing.T) {
 		}
 		return time.Duration(n) * time.Second
 	}
-	if got := seconds(live["VisibilityTimeout"]); got <= p.AttemptTimeout || got > 12*time.Hour {
-		t.Errorf("a delivery is invisible for %v, want to outlast an attempt of %v", got, p.AttemptTimeout)
+	if got := seconds(live["VisibilityTimeout"]); got < 6*p.FunctionTimeout() || p.FunctionTimeout() <= p.AttemptTimeout {
+		t.Errorf("a delivery is invisible for %v, want six times a function's %v, which outlasts an attempt of %v", got, p.FunctionTimeout(), p.AttemptTimeout)
 	}
+	p.AttemptTimeout = 10 * time.Hour
+	if got := seconds(sqsqueue.Attributes(p, "arn")["VisibilityTimeout"]); got != 12*time.Hour {
+		t.Errorf("a delivery is invisible for %v, SQS takes at most 12 h", got)
+	}
+	p = pipeline.DefaultPolicy()
 	keep, letters := seconds(live["MessageRetentionPeriod"]), seconds(dead["MessageRetentionPeriod"])
 	if letters != 14*24*time.Hour || letters-keep < 7*24*time.Hour {
 		t.Errorf("messages stay %v, letters %v since the first sending; want 14 days, a week of them in the dead-letter queue", keep, letters)
