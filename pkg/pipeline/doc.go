@@ -99,8 +99,9 @@
 // Steps, in the order a document meets them: submit, ingest, split, work, call, review, finalize, reap, report, triage.
 // Each imports this package and no other step; ingest has a part for each format. Adapters (memory, sqlitestore,
 // dynamostore, sqsqueue, s3blob, awsclient, offline, openai, command, pipelines, config) import this package and their
-// own dependency. wiring joins the steps over a backend; cli talks to people and chooses the model; carry takes a job
-// from one backend to another.
+// own dependency. wiring joins the steps over a backend; view reads what is shown of a job; cli talks to people, function
+// to queues and schedules, api to HTTP, and each chooses the model; telemetry names what a deployment counts; carry takes
+// a job from one backend to another. simulation runs all of it in virtual time.
 //
 // # The claim protocol
 //
