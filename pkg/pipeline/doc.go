@@ -93,8 +93,8 @@
 //	strike       a failure that counts against a model's breaker
 //	plan         cells and cost (once, expected, worst) before a job starts
 //	tenant       whose job it is: fairness, access, reply sharing
-//	process      a program of a deployment: control, work, reap, api, workd; a function is one that is handed events
-//	event        what a function is handed: messages of a queue, a tick of the schedule, a request
+//	process      a program of a deployment: control, work, reap and api, which are handed events, and workd, which polls
+//	event        what a process is handed: messages of a queue, a tick of the schedule, a request
 //	setting      a variable of a process's environment
 //	format       the number of a row's or message's layout; one that is not known is refused and left alone
 //
