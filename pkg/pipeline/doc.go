@@ -93,15 +93,19 @@
 //	strike       a failure that counts against a model's breaker
 //	plan         cells and cost (once, expected, worst) before a job starts
 //	tenant       whose job it is: fairness, access, reply sharing
+//	process      a program of a deployment: control, work, reap and api, which are handed events, and workd, which polls
+//	event        what a process is handed: messages of a queue, a tick of the schedule, a request
+//	setting      a variable of a process's environment
+//	format       the number of a row's or message's layout; one that is not known is refused and left alone
 //
 // # The tree
 //
 // Steps, in the order a document meets them: submit, ingest, split, work, call, review, finalize, reap, report, triage.
 // Each imports this package and no other step; ingest has a part for each format. Adapters (memory, sqlitestore,
-// dynamostore, sqsqueue, s3blob, awsclient, offline, openai, command, pipelines, config) import this package and their
-// own dependency. wiring joins the steps over a backend; view reads what is shown of a job; cli talks to people, function
-// to queues and schedules, api to HTTP, and each chooses the model; telemetry names what a deployment counts; carry takes
-// a job from one backend to another. simulation runs all of it in virtual time.
+// dynamostore, sqsqueue, s3blob, awsclient, offline, openai, command, pipelines, config, telemetry) import this package
+// and their own dependency. wiring joins the steps over a backend; view reads what people and programs are shown; cli
+// talks to people and chooses the model, api to programs; function answers events; carry takes a job from one backend to
+// another. functions/ has a main for each process of a deployment. simulation runs all of it in virtual time.
 //
 // # The claim protocol
 //
