@@ -29,8 +29,8 @@ func clean(more int) {
 	}
 }
 
-// stall is how long a step takes that the runtime may have disturbed: half of what makes it do so.
-const stall = 5 * time.Millisecond
+// stall is how long a step takes that the runtime may have disturbed: a little less than what makes it do so.
+const stall = 9 * time.Millisecond
 
 // Used is the processor time that this process has used.
 func Used() time.Duration {

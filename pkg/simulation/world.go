@@ -94,12 +94,11 @@ func (w *World) run() Outcome {
 		w.start(reaper, w.policy)
 	}
 	w.people.begin(w)
-	for {
-		began := realTime()
+	for last := realTime(); ; {
 		w.sched.settle()
-		if realTime()-began > stall {
-			w.disturbed = true
-		}
+		now := realTime()
+		w.disturbed = w.disturbed || now-last > stall
+		last = now
 		if w.audit.Broken() != nil {
 			break
 		}
