@@ -35,6 +35,8 @@ func jobPartition(job pipeline.JobID) string      { return "job#" + string(job) 
 func tenantPartition(tenant string) string        { return "tenant#" + tenant }
 func limitPartition(model string) string          { return "limit#" + model }
 func replyPartition(key pipeline.ReplyKey) string { return "reply#" + string(key) }
+
+// fits says whether a row may be written: DynamoDB takes no more than MaxItem.
 func fits(what string, bytes int) error {
 	if bytes > pipeline.MaxItem {
 		return fmt.Errorf("%s has %d bytes, an item at most %d: %w", what, bytes, pipeline.MaxItem, pipeline.ErrTooLarge)
