@@ -32,7 +32,7 @@ fi
 if healthy; then fail "something else answers at $url: stop it, or set LOCALSTACK_PORT"; fi
 
 if ! cmp -s "$here/requirements.txt" "$cache/requirements.txt"; then
-  echo "localstack: installing $(head -1 "$here/requirements.txt") into $cache (once)"
+  echo "localstack: installing $(head -1 "$here/requirements.txt") into $cache (once, some minutes)"
   "$python" -m venv "$cache/venv" || fail "no virtual environment could be made: install python3-venv"
   "$cache/venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/requirements.txt" ||
     fail "pip could not install localstack/requirements.txt: is there a package index?"

@@ -1,7 +1,8 @@
 // Package awsclient makes the clients of the AWS SDK that the AWS adapters work with: credentials, endpoint, retries,
 // time-outs and connections are decided here and nowhere else.
 //
-// It may decide how often a request is sent and how long it may take. It may not make a request of its own.
+// It may decide how often a request is sent and how long it may take. It may not make a request of its own, but for
+// credentials.
 package awsclient
 
 import (
@@ -55,7 +56,8 @@ type Clients struct {
 	watch    *watch            // over the store's answers
 }
 
-// New reads the usual chain of credentials. An endpoint on this machine needs none.
+// New reads the usual chain of credentials, and fails here where it has none: an adapter would take that for a service
+// which does not answer. An endpoint on this machine needs none.
 func New(ctx context.Context, s Settings) (*Clients, error) {
 	if s.Inflight <= 0 {
 		s.Inflight = 64
@@ -85,6 +87,9 @@ func New(ctx context.Context, s Settings) (*Clients, error) {
 			return nil, fmt.Errorf("no AWS region is set: set AWS_REGION, or a profile that names one")
 		}
 		cfg.Region = "us-east-1"
+	}
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		return nil, fmt.Errorf("no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine a role (%w)", err)
 	}
 	c := &Clients{cfg: cfg, settings: s, base: newTransport(s.Inflight)}
 	c.pool = c.base
@@ -134,7 +139,7 @@ func address(all ...string) *string {
 	return nil
 }
 
-// retryer sends a request at most tries times. A conflict with a transaction is no refusal: it is sent again.
+// retryer sends a request at most tries times: after what the SDK takes for passing, and after these codes.
 func (c *Clients) retryer(tries int, codes ...string) aws.Retryer {
 	standard := retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = tries
@@ -159,7 +164,7 @@ func (noTokens) AddTokens(uint) error { return nil }
 func (c *Clients) DynamoDB() *dynamodb.Client {
 	return dynamodb.NewFromConfig(c.cfg, func(o *dynamodb.Options) {
 		o.BaseEndpoint = address(c.settings.DynamoDB, c.settings.Endpoint)
-		o.Retryer = c.retryer(storeTries, "TransactionConflictException")
+		o.Retryer = c.retryer(storeTries, "TransactionConflictException") // which is no refusal
 		o.HTTPClient = &http.Client{Transport: c.watch, Timeout: storeTimeout}
 	})
 }

@@ -25,9 +25,13 @@ func TestStoreRequestsEndBeforeTheClaim(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"} {
+	for _, name := range []string{
+		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_WEB_IDENTITY_TOKEN_FILE",
+	} {
 		t.Setenv(name, "")
 	}
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	t.Setenv("AWS_CONFIG_FILE", "none")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "none")
 	t.Run("what is no address is refused with an example", func(t *testing.T) {
@@ -42,6 +46,11 @@ func TestSettings(t *testing.T) {
 			t.Errorf("got error %v, want what to set", err)
 		}
 	})
+	t.Run("AWS itself needs credentials", func(t *testing.T) {
+		if _, err := New(t.Context(), Settings{Region: "eu-west-1"}); err == nil || !strings.Contains(err.Error(), "AWS_PROFILE") {
+			t.Errorf("got error %v, want what to set", err)
+		}
+	})
 	t.Run("an endpoint on this machine needs neither region nor credentials", func(t *testing.T) {
 		c, err := New(t.Context(), Settings{Endpoint: "http://127.0.0.1:4566"})
 		if err != nil {
@@ -53,8 +62,8 @@ func TestSettings(t *testing.T) {
 		}
 	})
 	t.Run("no one else's endpoint gets made-up credentials", func(t *testing.T) {
-		if local, err := isLocal("https://dynamodb.example.com"); err != nil || local {
-			t.Errorf("got local %v, error %v", local, err)
+		if _, err := New(t.Context(), Settings{Endpoint: "https://dynamodb.example.com"}); err == nil || !strings.Contains(err.Error(), "no AWS credentials") {
+			t.Errorf("got error %v, want none found", err)
 		}
 	})
 }

@@ -103,11 +103,9 @@ func (e *exporter) export(rows []pipeline.Task) error {
 	if err != nil {
 		return fmt.Errorf("read its items: %w", err)
 	}
-	errs := errors.Join(e.blob(pipeline.SourceKey(e.job.Source)), e.blob(e.job.Fingerprint), e.blob(e.job.Result))
-	if m, err := pipeline.ReadManifest(e.ctx, e.store, e.job.ID); err == nil {
-		errs = errors.Join(errs, e.blob(pipeline.DocumentKey(m.Document)))
-	}
-	if err := errors.Join(errs, e.replies(rows, items)); err != nil {
+	if err := errors.Join(
+		e.blob(pipeline.SourceKey(e.job.Source)), e.blob(e.job.Fingerprint), e.blob(e.job.Result), e.document(), e.replies(rows, items),
+	); err != nil {
 		return err
 	}
 	for _, item := range items {
@@ -139,6 +137,18 @@ func (e *exporter) blob(key string) error {
 		return err
 	}
 	return e.put(line{Blob: &blob{key, body}})
+}
+
+// document carries the text that was read; a job that was not split has none.
+func (e *exporter) document() error {
+	m, err := pipeline.ReadManifest(e.ctx, e.store, e.job.ID)
+	if errors.Is(err, pipeline.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return e.blob(pipeline.DocumentKey(m.Document))
 }
 
 // replies carries every reply of the job that is stored.

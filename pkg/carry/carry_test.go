@@ -87,6 +87,16 @@ func sorted(file []byte) []string {
 	return lines
 }
 
+// noManifest is a store that is busy when it is asked for a manifest.
+type noManifest struct{ *memory.Store }
+
+func (s noManifest) Item(ctx context.Context, job pipeline.JobID, key string) ([]byte, error) {
+	if key == pipeline.ManifestKey {
+		return nil, pipeline.ErrBusy
+	}
+	return s.Store.Item(ctx, job, key)
+}
+
 func TestCarry(t *testing.T) {
 	t.Run("what is imported is exported as it was, however often it is imported", func(t *testing.T) {
 		from, job := filled(t)
@@ -136,6 +146,13 @@ func TestCarry(t *testing.T) {
 		}
 		if err := carry.Export(t.Context(), s, s, pipelinetest.NewClock(), keys, job.ID, &bytes.Buffer{}); !errors.Is(err, carry.ErrBusyJob) {
 			t.Errorf("claimed: got error %v, want ErrBusyJob", err)
+		}
+	})
+	t.Run("a manifest that cannot be read now ends the export, and does not cost the document", func(t *testing.T) {
+		s, job := filled(t)
+		err := carry.Export(t.Context(), noManifest{s}, s, pipelinetest.NewClock(), keys, job.ID, &bytes.Buffer{})
+		if !errors.Is(err, pipeline.ErrBusy) {
+			t.Errorf("got error %v, want ErrBusy", err)
 		}
 	})
 	t.Run("another state of the job that is there stays", func(t *testing.T) {

@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"holdfast/pkg/carry"
@@ -15,16 +15,19 @@ type exportCmd struct {
 	Out string `help:"File to write." required:"" placeholder:"FILE"`
 }
 
-// Run writes a job to a file.
+// Run writes a job to a file; what stood there stays unless all of the job was written.
 func (c *exportCmd) Run(a *app) error {
 	return c.with(a, func(s *wiring.System, job pipeline.Job) error {
-		file, err := os.Create(c.Out)
-		if err != nil {
+		var exported error
+		err := replaceFile(c.Out, func(w io.Writer) error {
+			exported = carry.Export(a.ctx, s.Backend.Store, s.Backend.Blobs, a.clock, s.ReplyKeys, job.ID, w)
+			return exported
+		})
+		switch {
+		case exported != nil:
+			return exported
+		case err != nil:
 			return usage("%v", err)
-		}
-		err = carry.Export(a.ctx, s.Backend.Store, s.Backend.Blobs, a.clock, s.ReplyKeys, job.ID, file)
-		if err = errors.Join(err, file.Close()); err != nil {
-			return err
 		}
 		fmt.Fprintf(a.out, "job %s, %s, is in %s; put it elsewhere with: %s\n", job.ID, job.Status, c.Out, shellWords([]string{a.typed(), "admin", "import", c.Out}))
 		return nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -55,6 +56,25 @@ func TestCarriedInTheMiddleOfAStage(t *testing.T) {
 	if n := d.asked(); ended.Status != pipeline.JobCompleted || n != 28*len(rows) {
 		t.Errorf("the job is %s after %d calls, %d of them before it was carried; want it completed after %d, each asked once", ended.Status, n, asked, 28*len(rows))
 	}
+}
+
+// An export that is refused leaves an older file of the same name as it was, and nothing beside it.
+func TestARefusedExportTouchesNoFile(t *testing.T) {
+	d := newDesk(t, swiftPolicy)
+	_, out, _ := d.holdfast("submit", d.doc("contract.txt", contract(0, 9000)), "--start")
+	folder := filepath.Join(d.dir, "exports")
+	d.must(os.Mkdir(folder, 0o755))
+	file := filepath.Join(folder, "job.jsonl")
+	d.must(os.WriteFile(file, []byte("an older export"), 0o600))
+	d.does(exitFailed, "admin", "export", strings.TrimSpace(out), "--out", file)
+	body, err := os.ReadFile(file)
+	d.must(err)
+	entries, err := os.ReadDir(folder)
+	d.must(err)
+	if string(body) != "an older export" || len(entries) != 1 {
+		t.Errorf("the file has %q, %d files are there; want it as it was, alone", body, len(entries))
+	}
+	d.does(exitUsage, "admin", "export", strings.TrimSpace(out), "--out", filepath.Join(folder, "none", "job.jsonl"))
 }
 
 // claimed says that somebody works on a job.

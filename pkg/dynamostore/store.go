@@ -43,6 +43,7 @@ func tenantPartition(tenant string) string        { return TenantPartitions + te
 func limitPartition(model string) string          { return LimitPartitions + model }
 func replyPartition(key pipeline.ReplyKey) string { return ReplyPartitions + string(key) }
 
+// fits says whether a row may be written: DynamoDB takes no more than MaxItem.
 func fits(what string, bytes int) error {
 	if bytes > pipeline.MaxItem {
 		return fmt.Errorf("%s has %d bytes, an item at most %d: %w", what, bytes, pipeline.MaxItem, pipeline.ErrTooLarge)

@@ -1,5 +1,5 @@
 // Package modelsim is a model behind HTTP that costs nothing: it speaks the OpenAI dialect, answers as another model
-// does, counts every request at the socket, and fails on command. Workers of several processes can ask it, and what it
+// does, counts at the socket every request that can be read, and fails on command. Workers of several processes can ask it, and what it
 // counted is the witness of what would have been billed.
 //
 // It may decide nothing about what is asked or kept. It may not be told by a client what it counted.
@@ -9,8 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
-	"time"
 
 	"holdfast/pkg/pipeline"
 )
@@ -141,7 +141,7 @@ func reply(n int, model string, r pipeline.Response) map[string]any {
 		finish = "content_filter"
 	}
 	return map[string]any{
-		"id": "sim-" + time.Now().UTC().Format("150405.000000"), "object": "chat.completion", "model": model, "n": n,
+		"id": "sim-" + strconv.Itoa(n), "object": "chat.completion", "model": model,
 		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": finish}},
 		"usage": map[string]any{
 			"prompt_tokens": r.Usage.Input, "completion_tokens": r.Usage.Output, "total_tokens": r.Usage.Input + r.Usage.Output,

@@ -1,6 +1,7 @@
 // Package s3blob keeps blobs in an S3 bucket: documents, definitions, results and whatever is too large for an item.
 //
-// It may not: decide anything that [pipeline.Blobs] does not say, list or delete, or let a type of the AWS SDK out.
+// It may not: decide anything that [pipeline.Blobs] does not say, let a type of the AWS SDK out, or list or delete, but
+// for [Delete], which removes a whole deployment's bucket.
 package s3blob
 
 import (
@@ -147,6 +148,10 @@ func explain(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	case code == "NoSuchBucket":
 		return fmt.Errorf("there is no such bucket: %w (%w)", pipeline.ErrNotMade, err)
+	case code == "BucketAlreadyExists":
+		return fmt.Errorf("somebody else has a bucket of this name, which all of AWS shares: choose another with --bucket (%w)", err)
+	case code == "InvalidBucketName":
+		return fmt.Errorf("a bucket's name has 3 to 63 small letters, digits and hyphens: choose another with --bucket or --stack (%w)", err)
 	case isMissing(err):
 		return fmt.Errorf("%w (%w)", pipeline.ErrNotFound, err)
 	case code == "SlowDown", code == "RequestTimeout", errors.Is(err, errCut), errors.As(err, &network),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"syscall"
 
 	"holdfast/pkg/awsclient"
 	"holdfast/pkg/dynamostore"
@@ -79,11 +80,13 @@ func (a AWS) where(err error) error {
 	if err == nil {
 		return nil
 	}
-	at := "AWS"
-	if a.Endpoint != "" {
-		at = a.Endpoint
+	switch {
+	case a.Endpoint == "":
+		return fmt.Errorf("stack %s on AWS: %w", a.Stack, err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("stack %s at %s: nothing runs at this address; for LocalStack: make localstack (%w)", a.Stack, a.Endpoint, err)
 	}
-	return fmt.Errorf("stack %s at %s: %w", a.Stack, at, err)
+	return fmt.Errorf("stack %s at %s: %w", a.Stack, a.Endpoint, err)
 }
 
 // CreateAWS makes what a deployment keeps its state in, unless it is there: two tables, two queues with a dead-letter
@@ -94,6 +97,10 @@ func CreateAWS(ctx context.Context, a AWS, p pipeline.Policy) error {
 		return err
 	}
 	defer clients.Close()
+	// The bucket comes first: its name alone may be somebody else's, and then nothing is left half-made.
+	if err := s3blob.Create(ctx, clients.S3(), a.bucket(), clients.Region()); err != nil {
+		return a.where(err)
+	}
 	if err := dynamostore.Create(ctx, clients.DynamoDB(), a.Stack); err != nil {
 		return a.where(err)
 	}
@@ -102,7 +109,7 @@ func CreateAWS(ctx context.Context, a AWS, p pipeline.Policy) error {
 			return a.where(err)
 		}
 	}
-	return a.where(s3blob.Create(ctx, clients.S3(), a.bucket(), clients.Region()))
+	return nil
 }
 
 // DeleteAWS removes all of it, and with it every job.

@@ -4,7 +4,9 @@ package wiring_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,4 +135,28 @@ func TestBenchOnAWS(t *testing.T) {
 	if requests, writes := float64(sum.Requests)*per, sum.Writes*per; requests > mostRequests || writes > mostWrites {
 		t.Errorf("%.1f requests and %.1f write units per 100 calls, want at most %.0f and %.0f in %v", requests, writes, mostRequests, mostWrites, took)
 	}
+}
+
+func TestABucketOfSomebodyElseLeavesNothingHalfMade(t *testing.T) {
+	taken := wiring.AWS{Stack: awstest.Stack(), Endpoint: awstest.Endpoint(awstest.All)}
+	p := pipeline.DefaultPolicy()
+	awstest.Made(t, wiring.CreateAWS(t.Context(), taken, p))
+	t.Cleanup(func() { awstest.Removed(t, wiring.DeleteAWS(context.Background(), taken)) })
+
+	t.Run("another account is told to choose another name, and got no tables", func(t *testing.T) {
+		t.Setenv("AWS_ACCESS_KEY_ID", "000000000002") // LocalStack takes twelve digits for an account
+		t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+		other := taken
+		t.Cleanup(func() { awstest.Removed(t, wiring.DeleteAWS(context.Background(), other)) })
+		if err := wiring.CreateAWS(t.Context(), other, p); err == nil || !strings.Contains(err.Error(), "--bucket") {
+			t.Errorf("got error %v, want what to do about the name", err)
+		}
+		if _, err := wiring.OpenAWS(t.Context(), other, p); !errors.Is(err, pipeline.ErrNotMade) {
+			t.Errorf("got error %v, want ErrNotMade", err)
+		}
+		other.Bucket = taken.Stack + "-mine"
+		if err := wiring.CreateAWS(t.Context(), other, p); err != nil {
+			t.Error(err)
+		}
+	})
 }
