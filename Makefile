@@ -39,7 +39,7 @@ localstack-down: ## stop it
 .PHONY: test-localstack
 test-localstack: ## the AWS adapters and whole runs against LocalStack; fails without it (make localstack)
 	localstack/dynoxide.sh go test -tags localstack -count 1 -timeout 20m ./pkg/dynamostore
-	localstack/dynoxide.sh go test -tags localstack -count 1 -timeout 20m ./pkg/wiring -run TestBenchOnAWS
+	localstack/dynoxide.sh go test -tags localstack -count 1 -timeout 20m ./pkg/wiring -run 'TestBenchOnAWS|TestCaseD09'
 	go test -tags localstack -count 1 -p 1 -timeout 20m ./pkg/sqsqueue ./pkg/s3blob
 	go test -tags localstack -count 1 -timeout 20m ./pkg/cli -run '$(LOCALSTACK_RUNS)'
 

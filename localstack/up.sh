@@ -13,7 +13,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 cache=${LOCALSTACK_CACHE:-$here/.cache}
 port=${LOCALSTACK_PORT:-4566}
 python=${PYTHON:-python3}
-dynoxide_version=3.2.0
+dynoxide_version=3.2.0 # of the crate
+dynoxide_says=1.5.0    # what that crate's program calls itself: its product has a version of its own
 url=http://127.0.0.1:$port
 
 fail() { echo "localstack: $*" >&2; exit 1; }
@@ -49,6 +50,12 @@ fi
 # A folder for scratch of its own: one in common would go with whichever LocalStack of this machine stops first.
 mkdir -p "$cache/tmp"
 export TMPDIR=$cache/tmp
+mkdir -p "$cache/bin" # where the tests look for it
+[[ $DYNOXIDE -ef $cache/bin/dynoxide ]] || ln -sf "$(realpath "$DYNOXIDE")" "$cache/bin/dynoxide"
+if [[ $("$DYNOXIDE" --version) != "dynoxide $dynoxide_says" ]]; then
+  echo "localstack: $DYNOXIDE says $("$DYNOXIDE" --version); what was tested is dynoxide $dynoxide_says (crate $dynoxide_version)" >&2
+fi
+
 export LOCALSTACK_VOLUME_DIR=$cache/volume GATEWAY_LISTEN=127.0.0.1:$port
 cd "$here"
 setsid nohup "$cache/venv/bin/python" -B run.py >"$cache/log" 2>&1 </dev/null &

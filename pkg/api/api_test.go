@@ -293,7 +293,6 @@ func TestWatch(t *testing.T) {
 			_ = d.clock.Sleep(d.ctx, 3*time.Second)
 			d.works(job.ID)
 		}()
-		began = d.clock.Mono()
 		var groups []int64
 		last, after := first, int64(0)
 		for n := 0; !last.Standing.Job.Status.Ended() && n < 50; n++ {

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"holdfast/pkg/pipeline"
 )
@@ -48,8 +47,12 @@ type blob struct {
 // ErrBusyJob says that somebody may be working on the job.
 var ErrBusyJob = errors.New("it can be carried only while nobody works on it")
 
-// Export writes a job that has ended or is paused. While it is written nothing may resume or redrive it.
-func Export(ctx context.Context, store Store, blobs pipeline.Blobs, clock pipeline.Clock, id pipeline.JobID, out io.Writer) error {
+// Keys names the replies that a job may have stored, from its rows and items.
+type Keys func(ctx context.Context, job pipeline.Job, rows []pipeline.Task, items []pipeline.Item) ([]pipeline.ReplyKey, error)
+
+// Export writes a job that has ended or is paused, with every reply of keys that is stored. While it is written nothing
+// may resume or redrive it.
+func Export(ctx context.Context, store Store, blobs pipeline.Blobs, clock pipeline.Clock, keys Keys, id pipeline.JobID, out io.Writer) error {
 	job, err := store.Job(ctx, id)
 	if err != nil {
 		return fmt.Errorf("export job %s: %w", id, err)
@@ -61,7 +64,7 @@ func Export(ctx context.Context, store Store, blobs pipeline.Blobs, clock pipeli
 	if err := atRest(job, rows); err != nil {
 		return fmt.Errorf("export job %s: %w", id, err)
 	}
-	e := &exporter{ctx: ctx, store: store, blobs: blobs, clock: clock, job: job, out: json.NewEncoder(out)}
+	e := &exporter{ctx: ctx, store: store, blobs: blobs, clock: clock, keys: keys, job: job, out: json.NewEncoder(out)}
 	if err := e.export(rows); err != nil {
 		return fmt.Errorf("export job %s: %w", id, err)
 	}
@@ -85,6 +88,7 @@ type exporter struct {
 	store Store
 	blobs pipeline.Blobs
 	clock pipeline.Clock
+	keys  Keys
 	job   pipeline.Job
 	out   *json.Encoder
 }
@@ -103,7 +107,7 @@ func (e *exporter) export(rows []pipeline.Task) error {
 	if m, err := pipeline.ReadManifest(e.ctx, e.store, e.job.ID); err == nil {
 		errs = errors.Join(errs, e.blob(pipeline.DocumentKey(m.Document)))
 	}
-	if err := errors.Join(errs, e.replies(items)); err != nil {
+	if err := errors.Join(errs, e.replies(rows, items)); err != nil {
 		return err
 	}
 	for _, item := range items {
@@ -137,22 +141,11 @@ func (e *exporter) blob(key string) error {
 	return e.put(line{Blob: &blob{key, body}})
 }
 
-// replies carries the replies that the bodies of stages name, whichever attempt wrote them.
-func (e *exporter) replies(items []pipeline.Item) error {
-	var keys []pipeline.ReplyKey
-	for _, item := range items {
-		if !strings.Contains(item.Key, "#stage#") {
-			continue
-		}
-		body, err := pipeline.Decode[pipeline.StageBody](item.Body, item.Key)
-		if err != nil {
-			continue // it is carried as it is
-		}
-		for _, cell := range body.Cells {
-			if cell.Key != "" {
-				keys = append(keys, cell.Key)
-			}
-		}
+// replies carries every reply of the job that is stored.
+func (e *exporter) replies(rows []pipeline.Task, items []pipeline.Item) error {
+	keys, err := e.keys(e.ctx, e.job, rows, items)
+	if err != nil {
+		return fmt.Errorf("find its replies: %w", err)
 	}
 	found, err := pipeline.ReadReplies(e.ctx, e.store, e.blobs, e.clock, keys)
 	if err != nil {

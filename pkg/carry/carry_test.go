@@ -2,7 +2,9 @@ package carry_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +49,7 @@ func filled(t *testing.T, edits ...func(*pipeline.Job)) (*memory.Store, pipeline
 	must(s.PutItem(t.Context(), job.ID, pipeline.ManifestKey, pipeline.Manifest{Document: "doc"}.Encode()))
 	body := pipeline.StageBody{Stage: 1, Cells: []pipeline.Cell{{Call: "c1", Key: "k1"}, {Call: "c2", Key: "k2"}, {Call: "c3"}}}
 	must(s.PutItem(t.Context(), job.ID, pipeline.BodyKey(pipeline.WorkTask(1), 1, 2), pipeline.Encode(body)))
-	for _, r := range []pipeline.Reply{{Key: "k1", Text: "{}", Cost: 3}, {Key: "k2", Blob: "reply/long"}} {
+	for _, r := range []pipeline.Reply{{Key: "k1", Text: "{}", Cost: 3}, {Key: "k2", Blob: "reply/long"}, {Key: "k3", Text: "of a stage that is open"}, {Key: "another job's"}} {
 		_, err = s.PutReply(t.Context(), r)
 		must(err)
 	}
@@ -61,10 +63,18 @@ func filled(t *testing.T, edits ...func(*pipeline.Job)) (*memory.Store, pipeline
 	return s, job
 }
 
+// keys are those of the job's replies, stored or not.
+func keys(_ context.Context, job pipeline.Job, rows []pipeline.Task, items []pipeline.Item) ([]pipeline.ReplyKey, error) {
+	if len(rows) != 31 || len(items) == 0 || job.ID != "job-1" {
+		return nil, fmt.Errorf("got job %s with %d rows and %d items", job.ID, len(rows), len(items))
+	}
+	return []pipeline.ReplyKey{"k1", "k2", "k3", "k4"}, nil
+}
+
 func export(t *testing.T, s *memory.Store, id pipeline.JobID) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	if err := carry.Export(t.Context(), s, s, pipelinetest.NewClock(), id, &file); err != nil {
+	if err := carry.Export(t.Context(), s, s, pipelinetest.NewClock(), keys, id, &file); err != nil {
 		t.Fatal(err)
 	}
 	return file.Bytes()
@@ -92,6 +102,17 @@ func TestCarry(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", again, file)
 		}
 	})
+	t.Run("all of its replies are carried, and no other job's", func(t *testing.T) {
+		from, job := filled(t)
+		to := memory.New()
+		if _, err := carry.Import(t.Context(), to, to, bytes.NewReader(export(t, from, job.ID))); err != nil {
+			t.Fatal(err)
+		}
+		found, _, err := to.Replies(t.Context(), []pipeline.ReplyKey{"k1", "k2", "k3", "k4", "another job's"})
+		if err != nil || len(found) != 3 || found["k3"].Text != "of a stage that is open" || found["k2"].Blob != "reply/long" || found["k2"].Text != "" {
+			t.Errorf("got %v, error %v; want k1, k2 and k3 as they were stored", found, err)
+		}
+	})
 	t.Run("a file that was cut off brings no job", func(t *testing.T) {
 		from, job := filled(t)
 		file := export(t, from, job.ID)
@@ -105,7 +126,7 @@ func TestCarry(t *testing.T) {
 	})
 	t.Run("a job that somebody may work on is not exported", func(t *testing.T) {
 		s, job := filled(t, func(j *pipeline.Job) { j.Status = pipeline.JobRunning })
-		if err := carry.Export(t.Context(), s, s, pipelinetest.NewClock(), job.ID, &bytes.Buffer{}); !errors.Is(err, carry.ErrBusyJob) {
+		if err := carry.Export(t.Context(), s, s, pipelinetest.NewClock(), keys, job.ID, &bytes.Buffer{}); !errors.Is(err, carry.ErrBusyJob) {
 			t.Errorf("running: got error %v, want ErrBusyJob", err)
 		}
 		s, job = filled(t, func(j *pipeline.Job) { j.Status = pipeline.JobPaused })
@@ -113,7 +134,7 @@ func TestCarry(t *testing.T) {
 		if _, err := s.PutTasks(t.Context(), []pipeline.Task{claimed}); err != nil {
 			t.Fatal(err)
 		}
-		if err := carry.Export(t.Context(), s, s, pipelinetest.NewClock(), job.ID, &bytes.Buffer{}); !errors.Is(err, carry.ErrBusyJob) {
+		if err := carry.Export(t.Context(), s, s, pipelinetest.NewClock(), keys, job.ID, &bytes.Buffer{}); !errors.Is(err, carry.ErrBusyJob) {
 			t.Errorf("claimed: got error %v, want ErrBusyJob", err)
 		}
 	})

@@ -16,7 +16,7 @@ const (
 type backendFlags struct {
 	Backend  string `help:"Where state lives: embedded (the store's folder) or aws (DynamoDB, SQS and S3)." enum:"embedded,aws" default:"embedded" env:"HOLDFAST_BACKEND"`
 	Endpoint string `help:"Address of all AWS services, e.g. http://127.0.0.1:4566 for LocalStack; without it, AWS itself." env:"HOLDFAST_ENDPOINT" placeholder:"URL"`
-	Stack    string `help:"Prefix of the names of a deployment's tables, queues and bucket." default:"holdfast" env:"HOLDFAST_STACK"`
+	Stack    string `help:"Prefix of the names of a deployment's tables, queues and bucket." default:"${stack}" env:"HOLDFAST_STACK"`
 	Bucket   string `help:"The deployment's bucket, if it has another name than STACK-blobs." env:"HOLDFAST_BUCKET" placeholder:"NAME"`
 }
 
@@ -73,7 +73,7 @@ type createCmd struct{}
 // Run makes a deployment's state.
 func (createCmd) Run(a *app) error {
 	if !a.isAWS() {
-		return usage("the embedded store makes itself; this is for: holdfast --backend aws --endpoint URL admin create")
+		return usage("the embedded store makes itself; this is for: %s --backend aws --endpoint URL admin create", a.typed())
 	}
 	if err := wiring.CreateAWS(a.ctx, a.aws(), a.policy); err != nil {
 		return err

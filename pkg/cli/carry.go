@@ -22,11 +22,11 @@ func (c *exportCmd) Run(a *app) error {
 		if err != nil {
 			return usage("%v", err)
 		}
-		err = carry.Export(a.ctx, s.Backend.Store, s.Backend.Blobs, a.clock, job.ID, file)
+		err = carry.Export(a.ctx, s.Backend.Store, s.Backend.Blobs, a.clock, s.ReplyKeys, job.ID, file)
 		if err = errors.Join(err, file.Close()); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "job %s, %s, is in %s; put it elsewhere with: holdfast admin import %s\n", job.ID, job.Status, c.Out, c.Out)
+		fmt.Fprintf(a.out, "job %s, %s, is in %s; put it elsewhere with: %s\n", job.ID, job.Status, c.Out, shellWords([]string{a.typed(), "admin", "import", c.Out}))
 		return nil
 	})
 }

@@ -95,7 +95,7 @@ func (p Program) Main(args []string, out, errOut io.Writer) int {
 	p.Description = cmp.Or(p.Description, "Holdfast fans one document out over thousands of LLM calls and loses none of them.")
 	var g grammar
 	exited := -1
-	parser, err := kong.New(&g, kong.Name(p.Name), kong.Writers(out, errOut), kong.Description(p.Description), kong.Vars{"pipeline": shippedPipeline, "store": defaultStore, "storeVar": storeVar, "tenant": defaultTenant, "tenantVar": tenantVar, "version": version()},
+	parser, err := kong.New(&g, kong.Name(p.Name), kong.Writers(out, errOut), kong.Description(p.Description), grammarVars(),
 		kong.Exit(func(code int) { exited = code }), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
 		fmt.Fprintln(errOut, p.Name+":", err)
@@ -117,6 +117,14 @@ func (p Program) Main(args []string, out, errOut io.Writer) int {
 	return a.exit(err)
 }
 
+// grammarVars are the defaults that the grammar names.
+func grammarVars() kong.Vars {
+	return kong.Vars{
+		"pipeline": shippedPipeline, "store": defaultStore, "stack": defaultStack, "storeVar": storeVar,
+		"tenant": defaultTenant, "tenantVar": tenantVar, "version": version(),
+	}
+}
+
 func (a *app) exit(err error) int {
 	var code codeError
 	switch {
@@ -127,6 +135,9 @@ func (a *app) exit(err error) int {
 			fmt.Fprintln(a.err, a.program.Name+":", code.text)
 		}
 		return code.code
+	case errors.Is(err, pipeline.ErrNotMade):
+		fmt.Fprintf(a.err, "%s: %v; make it with: %s\n", a.program.Name, err, a.command("admin", "create"))
+		return exitFailed
 	case errors.Is(err, embedded.ErrFull):
 		fmt.Fprintln(a.err, a.program.Name+":", a.fullText())
 		return exitFailed

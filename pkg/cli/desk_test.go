@@ -26,6 +26,7 @@ type desk struct {
 	dir, store, ledger, kills, policy, out string
 	heard                                  chan string
 	backend                                backendFlags
+	flags                                  []string // before each command
 }
 
 // elsewhere is where desks and benches keep their state, if not in a folder; the tests against LocalStack set it. It
@@ -107,7 +108,7 @@ func (d *desk) global(args []string) []string {
 	if d.policy != "" {
 		global = append(global, "--policy", d.policy)
 	}
-	return append(global, args...)
+	return append(append(global, d.flags...), args...)
 }
 
 // holdfast runs a command in this process; its workers are processes.

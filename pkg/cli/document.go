@@ -137,10 +137,7 @@ func (r *run) follow() error {
 	}
 	killed := 0
 	for !r.job.Status.Ended() {
-		if err := r.look(); err != nil {
-			return err
-		}
-		p, err := progressOf(r.a.ctx, r.s, r.job, definition)
+		p, err := r.look(&definition)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"time"
 
 	"holdfast/pkg/pipeline"
@@ -114,17 +113,7 @@ func worksOn(d pipeline.Definition, model pipeline.ModelInfo) string {
 	return "model " + model.Name
 }
 
-// quoted is a word as a shell reads it back.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
-
 // shown is a command as a person would write it.
 func shown(command []string) string {
-	all := make([]string, len(command))
-	for i, word := range command {
-		if word == "" || strings.ContainsAny(word, " \t\n'\"\\$|;&<>*?()") {
-			word = quoted(word)
-		}
-		all[i] = word
-	}
-	return pipeline.Cut(strings.Join(all, " "), 200)
+	return pipeline.Cut(shellWords(command), 200)
 }

@@ -41,17 +41,13 @@ func (c *submitCmd) Run(a *app) error {
 		return err
 	}
 	fmt.Fprintln(a.out, job.ID)
-	worker := []string{"worker"}
-	if c.Exec != "" {
-		worker = append(worker, "--allow-exec")
-	}
-	note := "submitted; a worker splits it: " + a.command(worker...)
+	note := "submitted; a worker splits it: " + a.workerFor(job.Model, c.where()...)
 	if stood {
 		note = fmt.Sprintf("the same submission is job %s already: %s", job.ID, job.Status)
 	}
 	fmt.Fprintf(a.err, "%s\n", note)
 	if job.Status == pipeline.JobPlanned {
-		fmt.Fprintf(a.err, "look at the plan with: %s; start it with: %s\n", a.command("status", string(job.ID)), a.command("resume", string(job.ID)))
+		fmt.Fprintf(a.err, "once it is split, look at the plan with: %s; start it with: %s\n", a.command("status", string(job.ID)), a.command("resume", string(job.ID)))
 	}
 	return nil
 }
@@ -123,20 +119,21 @@ func (c *watchCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
+		looks, seen, at := a.looks(), progress{Progress: view.Progress{Job: job}}, a.clock.Now()
 		for !job.Status.Ended() {
-			p, err := progressOf(a.ctx, s, job, definition)
-			if err != nil {
+			now, p, err := a.watched(s, job.ID, definition)
+			busy, err := looks.took(err, a.clock.Mono())
+			switch {
+			case err != nil:
 				return err
+			case busy:
+				seen.AsOf = at
+			default:
+				job, seen, at = now, p, a.clock.Now()
 			}
-			if budget, err := s.Backend.Store.Budget(a.ctx, job.ID); err == nil {
-				p.Cost = budget.Spent
-			}
-			screen.show(p, model)
-			if a.clock.Sleep(a.drain, lookEvery) != nil {
+			screen.show(seen, model)
+			if !job.Status.Ended() && a.clock.Sleep(a.drain, looks.wait) != nil {
 				return codeError{code: exitInterrupted}
-			}
-			if job, err = s.Backend.Store.Job(a.ctx, job.ID); err != nil {
-				return err
 			}
 		}
 		screen.clear()
@@ -147,4 +144,18 @@ func (c *watchCmd) Run(a *app) error {
 		screen.lines(o.lines()...)
 		return codeError{code: exitCode(job.Status)}.orNil()
 	})
+}
+
+// watched reads a job and how far it is.
+func (a *app) watched(s *wiring.System, id pipeline.JobID, definition pipeline.Definition) (pipeline.Job, progress, error) {
+	job, err := s.Backend.Store.Job(a.ctx, id)
+	if err != nil {
+		return job, progress{}, err
+	}
+	p, err := progressOf(a.ctx, s, job, definition)
+	if budget, err := s.Backend.Store.Budget(a.ctx, id); err == nil {
+		p.Cost = budget.Spent
+	}
+	p.Setbacks = a.typeableSetbacks(p.Setbacks)
+	return job, p, err
 }

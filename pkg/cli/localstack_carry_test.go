@@ -5,6 +5,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"holdfast/pkg/pipeline"
@@ -25,7 +26,7 @@ func TestOnLocalStackCarriedFromAFolder(t *testing.T) {
 		d.does(exitCompleted, "report", string(before.Job), "--out", d.out)
 		body, err := os.ReadFile(filepath.Join(d.out, "findings.json"))
 		d.must(err)
-		return string(body)
+		return strings.ReplaceAll(string(body), " --store "+d.store, "") // of the command that asks again
 	}
 	want := report(embeddedBackend)
 	t.Setenv("HOLDFAST_BACKEND", awsBackend)

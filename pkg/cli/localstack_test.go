@@ -3,30 +3,21 @@
 package cli
 
 import (
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/pipelinetest/awstest"
 	"holdfast/pkg/wiring"
 )
 
 // With this tag the desks and benches of the other tests keep their state in LocalStack, each in a stack of its own.
 func init() { elsewhere = onLocalStack }
 
-var stacks int
-
 func onLocalStack(t *testing.T, policy string) (backendFlags, string) {
 	t.Helper()
-	stacks++
-	where := backendFlags{Backend: awsBackend, Endpoint: "http://127.0.0.1:4566", Stack: fmt.Sprintf("test-%d-%d", os.Getpid(), stacks)}
-	if url := os.Getenv("AWS_ENDPOINT_URL"); url != "" {
-		where.Endpoint = url
-	}
-	if err := wiring.CreateAWS(t.Context(), where.aws(), pipeline.DefaultPolicy()); err != nil {
-		t.Fatalf("%v\nthese tests need LocalStack: make localstack", err)
-	}
+	where := backendFlags{Backend: awsBackend, Endpoint: awstest.Endpoint(awstest.All), Stack: awstest.Stack()}
+	awstest.Made(t, wiring.CreateAWS(t.Context(), where.aws(), pipeline.DefaultPolicy()))
 	for name, value := range map[string]string{
 		"HOLDFAST_BACKEND": where.Backend, "HOLDFAST_ENDPOINT": where.Endpoint, "HOLDFAST_STACK": where.Stack,
 	} {

@@ -72,6 +72,14 @@ func (f modelFlags) openai(name string) (pipeline.Model, error) {
 	})), nil
 }
 
+// where is the address of the model's server, if a person named it: only the shell's variable is said again by itself.
+func (f modelFlags) where() []string {
+	if !strings.HasPrefix(f.Model, openaiPrefix) || f.ModelURL == os.Getenv("OPENAI_BASE_URL") {
+		return nil
+	}
+	return []string{"--model-url", f.ModelURL}
+}
+
 // args are the flags again, for a worker process.
 func (f modelFlags) args() []string {
 	args := []string{"--model", f.Model, "--model-url", f.ModelURL, "--price-as", f.PriceAs, "--seed", fmt.Sprint(f.Seed)}

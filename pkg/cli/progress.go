@@ -17,7 +17,8 @@ import (
 // progress is how far a job is, from its rows, and from the events of this run's workers.
 type progress struct {
 	view.Progress
-	Live     bool // the events of this run's workers are counted: Tries, Failures, Reused and Deaths are known
+	AsOf     pipeline.Instant // when it was read, if the store had no time since; 0 = now
+	Live     bool             // the events of this run's workers are counted: Tries, Failures, Reused and Deaths are known
 	Tries    int
 	Failures map[pipeline.Kind]int
 	Reused   int
@@ -100,6 +101,9 @@ func progressLines(p progress, model pipeline.ModelInfo, now pipeline.Instant, s
 		rows += fmt.Sprintf(", %s by stored replies%s", pipeline.CountOf(p.Reused, "answer", "answers"), died(p.Deaths))
 	}
 	lines = append(lines, rows, "spend "+spendNote(p.Cost, model))
+	if p.AsOf != 0 {
+		lines = append(lines, fmt.Sprintf("%.0f s old: the store is busy", now.Sub(p.AsOf).Seconds()))
+	}
 	if len(p.Setbacks) > 0 {
 		lines = append(lines, "held back: "+oneLine(p.Setbacks[0].Text(now)))
 	}

@@ -13,9 +13,6 @@ import (
 	"holdfast/pkg/wiring"
 )
 
-// lookEvery is how often the command line looks at a job that it follows.
-const lookEvery = 200 * time.Millisecond
-
 type runCmd struct {
 	documentFlags
 	modelFlags
@@ -60,7 +57,7 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	r := &run{cmd: c, a: a, s: s, job: job, stood: stood, began: time.Now()}
+	r := &run{cmd: c, a: a, s: s, job: job, stood: stood, looks: a.looks(), began: time.Now()}
 	r.screen = newScreen(a, c.JSON)
 	return r.finish(r.work(worksOn(sub.Definition, model.Info())))
 }
@@ -76,6 +73,9 @@ type run struct {
 	boss   *supervisor
 	screen *screen
 	tally  tally
+	looks  *looks
+	seen   progress         // by the last look that the store had time for
+	at     pipeline.Instant // of it
 	began  time.Time
 	ledger string
 }
@@ -162,13 +162,13 @@ func (a *app) globalArgs() []string {
 func (r *run) planned() error {
 	for r.job.Status == pipeline.JobPlanned {
 		split, err := r.s.Backend.Store.Task(r.a.ctx, pipeline.Ref{Job: r.job.ID, ID: pipeline.SplitTask})
-		if err != nil {
+		if _, err := r.looks.took(err, r.a.clock.Mono()); err != nil {
 			return err
 		}
 		if split.Status == pipeline.TaskDone {
 			break
 		}
-		if err := r.look(); err != nil {
+		if _, err := r.look(nil); err != nil {
 			return err
 		}
 	}
@@ -210,17 +210,28 @@ func (r *run) goesOn() error {
 	return nil
 }
 
-// look waits a moment and reads the job again.
-func (r *run) look() error {
-	if err := r.a.clock.Sleep(r.a.drain, lookEvery); err != nil {
-		return errInterrupted
+// look waits a moment and reads the job again, and with its definition how far it is: as it was seen last, if the store
+// has no time.
+func (r *run) look(definition *pipeline.Definition) (p progress, err error) {
+	if err := r.a.clock.Sleep(r.a.drain, r.looks.wait); err != nil {
+		return p, errInterrupted
 	}
 	job, err := r.s.Backend.Store.Job(r.a.ctx, r.job.ID)
-	if err != nil {
-		return fmt.Errorf("read job %s: %w", r.job.ID, err)
+	if err == nil && definition != nil {
+		p, err = progressOf(r.a.ctx, r.s, job, *definition)
 	}
-	r.job = job
-	return r.boss.err()
+	busy, err := r.looks.took(err, r.a.clock.Mono())
+	switch {
+	case err != nil:
+		return p, fmt.Errorf("look at job %s: %w", r.job.ID, err)
+	case busy:
+		p = r.seen
+		p.AsOf = r.at
+	default:
+		p.Setbacks = r.a.typeableSetbacks(p.Setbacks)
+		r.job, r.seen, r.at = job, p, r.a.clock.Now()
+	}
+	return p, r.boss.err()
 }
 
 // finish says how it went and writes the report. It turns the job's end into the exit code.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -25,6 +26,7 @@ type screen struct {
 	drawn int
 	last  time.Time
 	begin time.Time
+	typed string // how this program is called: what begins so is a command
 }
 
 func newScreen(a *app, aside bool) *screen {
@@ -32,7 +34,7 @@ func newScreen(a *app, aside bool) *screen {
 	if aside {
 		out, file = a.err, os.Stderr
 	}
-	s := &screen{out: out, begin: time.Now()}
+	s := &screen{out: out, begin: time.Now(), typed: a.typed()}
 	if fd := int(file.Fd()); out == io.Writer(file) && term.IsTerminal(fd) {
 		s.width = func() int {
 			if width, _, err := term.GetSize(fd); err == nil && width > 0 {
@@ -56,7 +58,7 @@ func (s *screen) lines(lines ...string) {
 		width = min(width, s.width())
 	}
 	for _, line := range lines {
-		for _, part := range fold(line, width) {
+		for _, part := range fold(line, s.typed, width) {
 			fmt.Fprintln(s.out, part)
 		}
 	}
@@ -103,16 +105,26 @@ func shorten(line string, width int) string {
 	return string(runes[:max(width, 0)])
 }
 
-// fold breaks a text at spaces into lines of at most width columns; those after the first are indented by two more
-// than it. A word that is longer stays whole.
-func fold(text string, width int) []string {
+// fold breaks the lines of a text. What it says to type next, after the program's name, stays in one line, whatever its
+// width: half of a command is another command.
+func fold(text, typed string, width int) []string {
 	var lines []string
 	for _, line := range strings.Split(text, "\n") {
-		lines = append(lines, foldLine(line, width)...)
+		at := strings.Index(line, typed+" ")
+		if typed == "" || at < 0 || utf8.RuneCountInString(line) <= width {
+			lines = append(lines, foldLine(line, width)...)
+			continue
+		}
+		if before := strings.TrimRight(line[:at], " "); before != "" {
+			lines = append(lines, foldLine(before, width)...)
+		}
+		lines = append(lines, "    "+line[at:])
 	}
 	return lines
 }
 
+// foldLine breaks a line at spaces into lines of at most width columns; those after the first are indented by two more
+// than it. A word that is longer stays whole.
 func foldLine(line string, width int) []string {
 	indent := strings.Repeat(" ", 2+len(line)-len(strings.TrimLeft(line, " ")))
 	var lines []string

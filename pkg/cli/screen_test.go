@@ -11,7 +11,7 @@ import (
 )
 
 func TestTexts(t *testing.T) {
-	t.Run("a text is folded at spaces, and what follows is indented by two more", func(t *testing.T) {
+	t.Run("a text is folded at spaces, and what follows is indented by two more; a command stays whole", func(t *testing.T) {
 		for text, want := range map[string]string{
 			"":                              "",
 			"short":                         "short",
@@ -21,8 +21,11 @@ func TestTexts(t *testing.T) {
 			"see /a/path/that/is/long once": "see|  /a/path/that/is/long|  once",
 			"äöü äöü äöü ä":                 "äöü äöü äöü|  ä",
 			"one\ntwo":                      "one|two",
+			"go on: mine why abc --store x": "go on:|    mine why abc --store x",
+			"one two three: mine why\none":  "one two|  three:|    mine why|one",
+			"mine why":                      "mine why",
 		} {
-			if got := strings.Join(fold(text, 12), "|"); got != want {
+			if got := strings.Join(fold(text, "mine", 12), "|"); got != want {
 				t.Errorf("%q: got %q, want %q", text, got, want)
 			}
 		}

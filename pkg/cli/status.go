@@ -18,6 +18,7 @@ type statusCmd struct {
 type standing struct {
 	view.Standing
 	command func(words ...string) string
+	worker  func() string // the command that starts one for the job
 }
 
 // Run shows where a job stands.
@@ -39,7 +40,8 @@ func (c *statusCmd) Run(a *app) error {
 
 func (a *app) standingOf(s *wiring.System, job pipeline.Job) (standing, error) {
 	st, err := view.StandingOf(a.ctx, s, job)
-	return standing{st, a.command}, err
+	st.Setbacks = a.typeableSetbacks(st.Setbacks)
+	return standing{st, a.command, func() string { return a.workerFor(job.Model) }}, err
 }
 
 func (st standing) lines(policy pipeline.Policy) []string {
@@ -55,7 +57,7 @@ func (st standing) lines(policy pipeline.Policy) []string {
 		lines = append(lines, lacks)
 	}
 	if !job.Status.Ended() && st.Chunks == 0 {
-		return append(lines, "not split yet; a worker does that: "+st.command("worker"))
+		return append(lines, "not split yet; a worker does that: "+st.worker())
 	}
 	if st.Plan != nil {
 		lines = append(lines, submit.Lines(*st.Plan)...)

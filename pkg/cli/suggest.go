@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"holdfast/pkg/pipeline"
 )
 
 // What the commands assume where a person names nothing else.
@@ -12,26 +15,79 @@ const (
 	defaultTenant = "local"
 	storeVar      = "HOLDFAST_STORE"
 	tenantVar     = "HOLDFAST_TENANT"
+
+	defaultStack = "holdfast"
+	backendVar   = "HOLDFAST_BACKEND"
+	endpointVar  = "HOLDFAST_ENDPOINT"
+	stackVar     = "HOLDFAST_STACK"
+	bucketVar    = "HOLDFAST_BUCKET"
 )
 
-// command is what a person may type next: this program as it was typed, on this store.
-func (a *app) command(words ...string) string {
+// command is what a person may type next: this program as it was typed, on this store, with these settings. What the
+// shell's variables or the defaults say already is left out.
+func (a *app) command(words ...string) string { return shellWords(a.words(words...)) }
+
+func (a *app) words(words ...string) []string {
 	all := append([]string{a.typed()}, words...)
-	if os.Getenv("HOLDFAST_BACKEND") == "" {
-		all = append(all, a.args()...) // those of another backend than a folder
-	}
-	if a.Store != defaultStore && a.Store != os.Getenv(storeVar) {
-		all = append(all, "--store", a.Store)
-	}
-	if a.Tenant != defaultTenant && a.Tenant != os.Getenv(tenantVar) {
-		all = append(all, "--tenant", a.Tenant)
-	}
-	for i, word := range all {
-		if strings.ContainsAny(word, " \t'\"\\$&;()") {
-			all[i] = quoted(word)
+	flag := func(name, value, said string) {
+		if value != said {
+			all = append(all, name, value)
 		}
 	}
+	flag("--backend", cmp.Or(a.Backend, embeddedBackend), cmp.Or(os.Getenv(backendVar), embeddedBackend))
+	if a.isAWS() {
+		flag("--stack", a.Stack, cmp.Or(os.Getenv(stackVar), defaultStack))
+		flag("--endpoint", a.Endpoint, os.Getenv(endpointVar))
+		flag("--bucket", a.Bucket, os.Getenv(bucketVar))
+	} else {
+		flag("--store", a.Store, cmp.Or(os.Getenv(storeVar), defaultStore))
+	}
+	flag("--tenant", a.Tenant, cmp.Or(os.Getenv(tenantVar), defaultTenant))
+	flag("--policy", a.Policy, "")
+	return all
+}
+
+// shellWords are the words as a shell reads them back.
+func shellWords(words []string) string {
+	all := make([]string, len(words))
+	for i, word := range words {
+		if word == "" || strings.ContainsAny(word, " \t\n'\"\\$&;()<>|*?[]#~`!") {
+			word = quoted(word)
+		}
+		all[i] = word
+	}
 	return strings.Join(all, " ")
+}
+
+// quoted is a word as a shell reads it back.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// workerFor is the command that starts a worker for jobs of a model or handler; more are flags that only some need.
+func (a *app) workerFor(model string, more ...string) string {
+	words := []string{"worker"}
+	name, _, _ := strings.Cut(model, "@")
+	switch {
+	case model == pipeline.ExecHandler:
+		words = append(words, "--allow-exec")
+	case strings.HasPrefix(name, openaiPrefix):
+		words = append(words, "--model", name)
+	}
+	return a.command(append(words, more...)...)
+}
+
+// typeable puts into a text of the steps, which know no flags, the command that can be typed here.
+func (a *app) typeable(text string) string {
+	text = strings.ReplaceAll(text, pipeline.WorkerFor(pipeline.ExecHandler), a.workerFor(pipeline.ExecHandler))
+	_, more, _ := strings.Cut(pipeline.WorkerFor(""), "holdfast worker")
+	return strings.ReplaceAll(text, pipeline.WorkerFor(""), a.workerFor("")+more)
+}
+
+// typeableSetbacks is typeable of what holds a job back.
+func (a *app) typeableSetbacks(all []pipeline.Setback) []pipeline.Setback {
+	for i := range all {
+		all[i].Cause = a.typeable(all[i].Cause)
+	}
+	return all
 }
 
 // typed is how this program was called; by its name where that was a file of `go run`, which is gone after it.

@@ -38,7 +38,7 @@ func (c *whyCmd) Run(a *app) error {
 		if c.JSON {
 			return a.printJSON(story)
 		}
-		_, err = fmt.Fprintln(a.out, strings.TrimRight(story.Text(), "\n"))
+		_, err = fmt.Fprintln(a.out, a.typeable(strings.TrimRight(story.Text(), "\n")))
 		return err
 	})
 }
@@ -96,12 +96,12 @@ func (c *redriveCmd) Run(a *app) error {
 			}
 		}
 		done, err := do(a.ctx, job.ID, tasks...)
-		c.print(a, done)
+		c.print(a, job, done)
 		return err
 	})
 }
 
-func (c *redriveCmd) print(a *app, r triage.Redriven) {
+func (c *redriveCmd) print(a *app, job pipeline.Job, r triage.Redriven) {
 	was := "redriven"
 	if c.Dry {
 		was = "would be redriven"
@@ -117,7 +117,7 @@ func (c *redriveCmd) print(a *app, r triage.Redriven) {
 			pipeline.CountOf(len(r.Tasks), "task", "tasks"), was, pipeline.CountOf(r.Tries, "try", "tries"), r.Cost)
 	}
 	if len(r.Tasks) > 0 && !c.Dry {
-		fmt.Fprintf(a.out, "A worker goes on with it: %s; or run the same document again.\n", a.command("worker"))
+		fmt.Fprintf(a.out, "A worker goes on with it: %s; or run the same document again.\n", a.workerFor(job.Model))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -133,17 +134,27 @@ func TestWhereItRuns(t *testing.T) {
 	}
 }
 
-// needs skips where there is no such program, or no /proc to know processes by.
+// needs fails on Linux where there is no such program, or no /proc to know processes by; elsewhere it skips.
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(err)
+			lacks(t, err)
 		}
 	}
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		t.Skip(err)
+		lacks(t, err)
 	}
+}
+
+// lacks ends a test that needs what is not here. On Linux all of it must be there: what a test holds is not given up
+// because a machine lacks a package.
+func lacks(t *testing.T, what any) {
+	t.Helper()
+	if runtime.GOOS == "linux" {
+		t.Fatalf("%v: install it (coreutils, util-linux), or mount /proc", what)
+	}
+	t.Skip(what)
 }
 
 var errOver = errors.New("over")

@@ -82,7 +82,7 @@ func (s *Store) Checkpoint(ctx context.Context, w pipeline.CheckpointWrite) (pip
 
 // End closes a claim as the verdict says.
 func (s *Store) End(ctx context.Context, w pipeline.EndWrite) (pipeline.Task, error) {
-	row, err := s.swap(ctx, "end", w.Ref,
+	return s.swap(ctx, "end", w.Ref,
 		all(
 			mine(w.Fence),
 			atLeast("allowed", w.Allowed),
@@ -95,10 +95,6 @@ func (s *Store) End(ctx context.Context, w pipeline.EndWrite) (pipeline.Task, er
 			set("reason", reasonText(w.Reason)),
 		)...,
 	)
-	if err == nil && w.ID.Kind() == pipeline.TaskFinalize && w.Status.Ended() {
-		s.retain(ctx, w.Job)
-	}
-	return row, err
 }
 
 // become sets what a verdict is about: all of it, none added to.

@@ -58,7 +58,7 @@ func explain(ctx context.Context, err error) error {
 	case code == codeInvalid && strings.Contains(strings.ToLower(err.Error()), "item size"):
 		return fmt.Errorf("%w (%w)", pipeline.ErrTooLarge, err)
 	case code == codeNoTable:
-		return fmt.Errorf("there is no such table; make it with: holdfast admin create (%w)", err)
+		return fmt.Errorf("there is no such table: %w (%w)", pipeline.ErrNotMade, err)
 	case code == codeDenied:
 		return fmt.Errorf("these credentials may not do that; the role needs the rights of the stack's workers (%w)", err)
 	}

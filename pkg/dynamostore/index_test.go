@@ -79,7 +79,9 @@ func TestIndexIsSparse(t *testing.T) {
 	over.Status = pipeline.JobCompleted
 	_, err = store.SetJob(t.Context(), job, over)
 	must(err)
-	check("the job is over", 3)
+	check("the job is over, and what it left has no end yet", 4)
+	must(store.Mark(t.Context(), over))
+	check("it has its end", 3)
 }
 
 // What comes between the sight of a model's line and its change is not passed over.

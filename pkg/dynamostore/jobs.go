@@ -13,14 +13,20 @@ const openShard = "open"
 
 func jobKey(id pipeline.JobID) item { return keyOf(jobPartition(id), "job") }
 
-func jobItem(job pipeline.Job) item {
+// jobItem is the job's row: in the due index while it is open, and after its end until what it left has an end.
+func (s *Store) jobItem(job pipeline.Job) item {
 	row := jobKey(job.ID)
 	row["epoch"] = valueOf(job.Epoch)
+	row[FormatKey] = valueOf(int64(pipeline.FormatVersion))
 	row["status"] = valueOf(string(job.Status))
 	row[bodyKey] = valueOf(string(pipeline.Encode(job)))
-	if !job.Status.Ended() {
+	switch {
+	case !job.Status.Ended():
 		row[DueShardKey] = valueOf(openShard)
 		row[DueAtKey] = valueOf(int64(job.CreatedAt))
+	case s.keeping.For > 0:
+		row[DueShardKey] = valueOf(endedShard)
+		row[DueAtKey] = valueOf(int64(job.EndedAt))
 	}
 	return row
 }
@@ -36,8 +42,12 @@ func jobFits(job pipeline.Job) error {
 // Job reads the row.
 func (s *Store) Job(ctx context.Context, id pipeline.JobID) (pipeline.Job, error) {
 	row, err := s.get(ctx, s.rows, jobKey(id))
-	if err == nil && row == nil {
+	switch {
+	case err != nil:
+	case row == nil:
 		err = pipeline.ErrNotFound
+	default:
+		err = newerJob(row)
 	}
 	if err != nil {
 		return pipeline.Job{}, named("job "+string(id), err)
@@ -50,6 +60,7 @@ func sameJob(seen pipeline.Job) clause {
 	return all(
 		reads("status", seen.Status),
 		equals("epoch", seen.Epoch),
+		known(),
 	)
 }
 
@@ -59,23 +70,23 @@ func (s *Store) SetJob(ctx context.Context, seen, next pipeline.Job) (pipeline.J
 		return pipeline.Job{}, err
 	}
 	what := "set job " + string(seen.ID)
-	_, err := s.client.PutItem(ctx, put(s.rows, jobItem(next), sameJob(seen)))
+	_, err := s.client.PutItem(ctx, put(s.rows, s.jobItem(next), sameJob(seen)))
 	old, is := refused(err)
 	switch {
 	case err == nil:
-		s.retainUnfinalized(ctx, next)
 		return next, nil
 	case !is:
 		return pipeline.Job{}, named(what, explain(ctx, err))
 	case len(old) == 0:
 		return pipeline.Job{}, named(what, pipeline.ErrNotFound)
+	case isNewer(old):
+		return pipeline.Job{}, named(what, newerJob(old))
 	}
 	stands, err := jobOf(old)
 	switch {
 	case err != nil:
 		return pipeline.Job{}, named(what, err)
 	case stands == next: // our own write, its answer was lost
-		s.retainUnfinalized(ctx, next)
 		return stands, nil
 	}
 	return stands, fmt.Errorf("%s: it is %s in epoch %d: %w", what, stands.Status, stands.Epoch, pipeline.ErrFenced)

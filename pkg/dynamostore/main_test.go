@@ -5,7 +5,6 @@ package dynamostore_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,6 +17,7 @@ import (
 	"holdfast/pkg/memory"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelinetest"
+	"holdfast/pkg/pipelinetest/awstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,41 +25,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // keeping is the store's of every test here: no job of theirs is as old.
 var keeping = dynamostore.Keeping{For: pipeline.DefaultPolicy().Retention, Now: pipeline.NewRealClock().Now}
 
-// endpoint is where DynamoDB answers. The service must be there: these tests never skip.
-func endpoint() string {
-	for _, name := range []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"} {
-		if url := os.Getenv(name); url != "" {
-			return url
-		}
-	}
-	return "http://127.0.0.1:4566"
-}
-
 func clientOf(t testing.TB, settings awsclient.Settings) *dynamodb.Client {
 	t.Helper()
-	if settings.Endpoint == "" {
-		settings.Endpoint = endpoint()
-	}
-	clients, err := awsclient.New(t.Context(), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(clients.Close)
-	return clients.DynamoDB()
+	return awstest.Clients(t, awstest.DynamoDB, settings).DynamoDB()
 }
 
 // stackOf makes tables of their own for a test.
 func stackOf(t testing.TB, client *dynamodb.Client) string {
 	t.Helper()
-	stack := fmt.Sprintf("test-%d-%x", os.Getpid(), []byte(pipeline.KeyOf(t.Name(), "", 0, pipeline.Request{}))[:6])
-	if err := dynamostore.Create(t.Context(), client, stack); err != nil {
-		t.Fatalf("%v\nthese tests need LocalStack: make localstack", err)
-	}
-	t.Cleanup(func() {
-		if err := dynamostore.Delete(context.Background(), client, stack); err != nil {
-			t.Log(err)
-		}
-	})
+	stack := awstest.Stack()
+	awstest.Made(t, dynamostore.Create(t.Context(), client, stack))
+	t.Cleanup(func() { awstest.Removed(t, dynamostore.Delete(context.Background(), client, stack)) })
 	return stack
 }
 

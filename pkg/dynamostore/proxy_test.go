@@ -10,6 +10,7 @@ import (
 	"holdfast/pkg/dynamostore"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelinetest"
+	"holdfast/pkg/pipelinetest/awstest"
 )
 
 // proxied is a harness whose store reaches the service through a proxy; what happens behind its back does not.
@@ -17,7 +18,7 @@ func proxied(t testing.TB) (pipelinetest.Harness, *pipelinetest.Proxy) {
 	h := harness(t)
 	direct := clientOf(t, awsclient.Settings{})
 	stack := stackOf(t, direct)
-	p := pipelinetest.NewProxy(t, endpoint())
+	p := pipelinetest.NewProxy(t, awstest.Endpoint(awstest.DynamoDB))
 	h.Store = dynamostore.New(clientOf(t, awsclient.Settings{Endpoint: p.URL, Backoff: 10 * time.Millisecond}), stack, keeping)
 	h.Raw = func(t testing.TB, ref pipeline.Ref, columns map[string]any) { putRaw(t, direct, stack, ref, columns) }
 	h.Delete = func(t testing.TB, ref pipeline.Ref) { deleteTask(t, direct, stack, ref) }

@@ -29,7 +29,7 @@ func (s *Store) PutReply(ctx context.Context, r pipeline.Reply) (pipeline.Reply,
 	row := replyRow(r.Key)
 	setBody(row, body)
 	if s.keeping.For > 0 {
-		row[TTLKey] = valueOf(s.keeping.end())
+		row[TTLKey] = valueOf(s.keeping.replyEnd())
 	}
 	stands, err := s.putIf(ctx, s.checkpoints, row, s.keeping.free())
 	if err != nil {

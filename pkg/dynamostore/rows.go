@@ -33,7 +33,7 @@ func taskItem(t pipeline.Task) item {
 		"stage": int64(t.Stage), "stage_at": int64(t.StageAt), "answers": int64(t.Answers),
 		"allowed": int64(t.Allowed), "max_tries": int64(t.MaxTries),
 		"ready_at": int64(t.ReadyAt), DueAtKey: int64(t.DueAt), "ring": t.Ring, "rings": int64(t.Rings),
-		"ended_by": t.EndedBy, "reason": reasonText(t.Reason), "buried": t.Buried,
+		"ended_by": t.EndedBy, "reason": reasonText(t.Reason), "buried": t.Buried, FormatKey: int64(pipeline.FormatVersion),
 	} {
 		row[column] = valueOf(v)
 	}
@@ -66,6 +66,9 @@ func taskOf(row item) pipeline.Task {
 		EndedBy: textIn(row, "ended_by"), Reason: reasonOf(textIn(row, "reason")), Buried: flagIn(row, "buried"),
 	}
 	t.Bodies = bodiesIn(row, t.Accepted)
+	if isNewer(row) {
+		t.Format = int(numberIn(row, FormatKey))
+	}
 	return t
 }
 

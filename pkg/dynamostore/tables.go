@@ -63,7 +63,8 @@ func (t Table) definition() *dynamodb.CreateTableInput {
 // tableWait bounds the wait for a table that is being made.
 const tableWait = 5 * time.Minute
 
-// Create makes the tables that are not there and waits until they can be used. Those that are there stay as they are.
+// Create makes the tables that are not there and waits until they can be used. Those that are there stay as they are, but
+// for the deletion of what is past its end: whoever made them may have died before that was switched on.
 func Create(ctx context.Context, client *dynamodb.Client, stack string) error {
 	rows, checkpoints := Tables(stack)
 	for _, t := range []Table{rows, checkpoints} {
@@ -84,7 +85,15 @@ func (t Table) create(ctx context.Context, client *dynamodb.Client) error {
 	if err := wait.Wait(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(t.Name)}, tableWait); err != nil {
 		return err
 	}
-	if t.TTL == "" || exists != nil {
+	if t.TTL == "" {
+		return nil
+	}
+	ttl, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(t.Name)})
+	if err != nil {
+		return err
+	}
+	if d := ttl.TimeToLiveDescription; d != nil && aws.ToString(d.AttributeName) == t.TTL &&
+		(d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
 		return nil
 	}
 	_, err = client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{

@@ -61,6 +61,9 @@ func (s *Store) Task(ctx context.Context, ref pipeline.Ref) (pipeline.Task, erro
 	if err == nil && row == nil {
 		err = pipeline.ErrNotFound
 	}
+	if err == nil {
+		err = taskOf(row).Newer()
+	}
 	if err != nil {
 		return pipeline.Task{}, named("task "+ref.String(), err)
 	}
@@ -116,7 +119,7 @@ func (s *Store) under(ctx context.Context, table, partition, prefix, cursor stri
 // time that only it sets.
 func (s *Store) swap(ctx context.Context, op string, ref pipeline.Ref, condition clause, changes ...change) (pipeline.Task, error) {
 	var sent sendings
-	out, err := s.client.UpdateItem(ctx, update(s.rows, taskKey(ref), condition, changes...), sent.count)
+	out, err := s.client.UpdateItem(ctx, update(s.rows, taskKey(ref), all(condition, known()), changes...), sent.count)
 	if old, is := refused(err); is {
 		if sent.landed(old, changes) {
 			return taskOf(old), nil
@@ -139,5 +142,8 @@ func conditionError(op string, ref pipeline.Ref, old item) error {
 		return &pipeline.ConditionError{Op: op, Ref: ref}
 	}
 	row := taskOf(old)
+	if err := row.Newer(); err != nil {
+		return named(op+" "+ref.String(), err)
+	}
 	return &pipeline.ConditionError{Op: op, Ref: ref, Old: &row}
 }

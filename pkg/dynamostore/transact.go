@@ -52,7 +52,7 @@ func (s *Store) Submit(ctx context.Context, job pipeline.Job, split pipeline.Tas
 
 func (s *Store) submit(ctx context.Context, job pipeline.Job, split pipeline.Task) (stands pipeline.Job, created, again bool, err error) {
 	err = s.transact(ctx,
-		putIn(put(s.rows, jobItem(job), absent(PartitionKey))),
+		putIn(put(s.rows, s.jobItem(job), absent(PartitionKey))),
 		putIn(put(s.rows, taskItem(split), absent(PartitionKey))),
 		putIn(put(s.rows, jobEntry(job), nil)),
 	)
@@ -90,7 +90,7 @@ func (s *Store) putJob(ctx context.Context, job pipeline.Job) (created bool, err
 	if _, err := s.putOnce(ctx, s.rows, jobEntry(job)); err != nil {
 		return false, err
 	}
-	stands, err := s.putOnce(ctx, s.rows, jobItem(job))
+	stands, err := s.putOnce(ctx, s.rows, s.jobItem(job))
 	return err == nil && stands == nil, err
 }
 
@@ -104,6 +104,7 @@ func redrivable(seen pipeline.Task) clause {
 			reads("status", pipeline.TaskAbandoned),
 			reads("status", pipeline.TaskCancelled),
 		),
+		known(),
 	)
 }
 
@@ -112,17 +113,21 @@ func (s *Store) Redrive(ctx context.Context, w pipeline.RedriveWrite) (pipeline.
 	if err := jobFits(w.Reopened); err != nil {
 		return pipeline.Task{}, pipeline.Job{}, err
 	}
-	if err := s.unmark(ctx, w.Job); err != nil {
-		return pipeline.Task{}, pipeline.Job{}, named("keep what job "+string(w.Job.ID)+" left, for a redrive", err)
+	if w.Job.Status.Ended() {
+		if err := s.Unmark(ctx, w.Job.ID); err != nil {
+			return pipeline.Task{}, pipeline.Job{}, named("redrive", err)
+		}
 	}
 	err := s.transact(ctx,
 		updateIn(update(s.rows, taskKey(w.Task.Ref), redrivable(w.Task), reopen(w)...)),
-		putIn(put(s.rows, jobItem(w.Reopened), sameJob(w.Job))),
+		putIn(put(s.rows, s.jobItem(w.Reopened), sameJob(w.Job))),
 	)
 	if err != nil {
 		return pipeline.Task{}, pipeline.Job{}, s.notRedriven(ctx, w.Task.Ref, explainCancelled(ctx, err))
 	}
-	err = s.unmark(ctx, w.Job) // the job's end may have been marking meanwhile
+	if w.Job.Status.Ended() {
+		err = s.Unmark(ctx, w.Job.ID) // a reaper may have been marking meanwhile
+	}
 	row, readErr := s.Task(ctx, w.Task.Ref)
 	if err := errors.Join(err, readErr); err != nil {
 		return pipeline.Task{}, pipeline.Job{}, named("redrive, which landed", err)

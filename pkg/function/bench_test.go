@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,10 +40,12 @@ type stack struct {
 	control, work *memory.Queue
 	model         *model
 	around        pipelinetest.Around
+	mu            sync.Mutex
 	processes     map[config.Process]*function.Process
 	log, metrics  lockedBuffer
 	stages, calls int           // of a chunk: so many stages with so many calls each
 	inFlight      string        // calls of a process at once
+	dead          atomic.Bool   // the process of chunks was killed in the middle of its event
 	longest       time.Duration // that an event took
 	desk          *wiring.System
 }
@@ -157,11 +160,23 @@ func (s *stack) env(p config.Process, pairs ...string) config.Environment {
 // process is one of the stack's, made at its first use, as AWS does.
 func (s *stack) process(p config.Process, pairs ...string) *function.Process {
 	s.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if made := s.processes[p]; made != nil {
 		return made
 	}
 	back := *s.back
 	back.Store = pipelinetest.Wrap(s.back.Store, s.around)
+	if p == config.Work {
+		lives := func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if s.dead.Load() {
+				return pipelinetest.ErrKilled // nothing of a dead process reaches a port
+			}
+			return s.around(ctx, op, do)
+		}
+		back.Store = pipelinetest.Wrap(s.back.Store, lives)
+		back.Queues = pipeline.Queues{Control: pipelinetest.WrapQueue(s.back.Queues.Control, lives), Work: pipelinetest.WrapQueue(s.back.Queues.Work, lives)}
+	}
 	env := s.env(p, pairs...)
 	made, err := function.New(env, function.Parts{
 		Backend: &back, Model: s.model, Read: ingest.New(ingest.Config{Clock: s.clock}).Read, Clock: s.clock,
@@ -199,6 +214,13 @@ func (s *stack) feed(p config.Process, queue *memory.Queue) (handed int, back []
 		return 0, nil
 	}
 	answer, err := s.invoke(p, s.process(p).HandleQueue, sqsEvent(deliveries), config.Timeout(p, s.policy))
+	if p == config.Work && s.dead.Load() { // there is no answer, and the next event has another process
+		s.mu.Lock()
+		delete(s.processes, p)
+		s.mu.Unlock()
+		s.dead.Store(false)
+		return len(deliveries), nil
+	}
 	s.must(err)
 	return len(deliveries), s.settle(queue, deliveries, answer)
 }

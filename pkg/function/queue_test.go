@@ -72,6 +72,43 @@ func TestFunctions(t *testing.T) {
 	}, func(s *stack) { s.model.takes = 30 * time.Hour })
 }
 
+func TestPoison(t *testing.T) {
+	in(t, "a chunk that kills its process each time is given up at its cap, with every reason; its neighbours are done", func(s *stack) {
+		s.model.react = func(_ int, r pipeline.Request) error {
+			if strings.Contains(r.Shared, "part 3.5") {
+				s.dead.Store(true)
+				return context.Canceled
+			}
+			return nil
+		}
+		job := s.runs(s.submit(5).ID, 3*time.Hour)
+		if job.Status != pipeline.JobPartial {
+			s.Errorf("the job is %s (%s), want partial", job.Status, job.Reason)
+		}
+		rows, err := pipeline.AllTasks(s.ctx, s.back.Store, job.ID)
+		s.must(err)
+		var abandoned []pipeline.Task
+		for _, row := range rows {
+			if row.Status == pipeline.TaskAbandoned {
+				abandoned = append(abandoned, row)
+			} else if row.Status != pipeline.TaskDone {
+				s.Errorf("%s is %s", row.ID, row.Status)
+			}
+		}
+		if len(abandoned) != 1 || abandoned[0].Reason.Kind != pipeline.Lost || abandoned[0].Generation != int64(s.policy.MaxAttempts) {
+			s.Fatalf("got %+v, want the poison alone, after %d attempts", abandoned, s.policy.MaxAttempts)
+		}
+		letters, _, err := s.work.DeadLetters(s.ctx, "")
+		s.must(err)
+		if len(letters) != 1 || len(letters[0].Context) != s.policy.MaxAttempts {
+			s.Errorf("got %+v, want one dead letter with the record of each attempt", letters)
+		}
+		if n, _ := s.metric("TasksAbandoned"); n != 1 {
+			s.Errorf("got %d abandoned in the metrics, want 1: that is what the alarm counts", n)
+		}
+	})
+}
+
 // oneAtATime lets a process have one call in flight, and a chunk forty.
 func oneAtATime(s *stack) {
 	s.inFlight, s.calls = "1", 20

@@ -69,6 +69,8 @@
 //	abandoned    the task gave up, with every reason
 //	dead letter  a message in a dead-letter queue; bury sends it there
 //	reap         find what stalled and move it on
+//	mark         say when what an ended job left may go
+//	keep         give the replies of a job all of their time again
 //	redrive      a person gives a task that ended with cells missing its attempts back
 //	finalize     decide that a job is over and write its result
 //	answer       what became of a question in an attempt: a reply, or the failure or stop in its place
@@ -81,6 +83,9 @@
 //	finding      what a stage reports about the text; provisional, then confirmed or withdrawn
 //	feed         the findings of a job as they come, with a cursor
 //	journal      the tries of an attempt, each by name
+//	overspent    a try cost more than its definition said a try may; the job is asked nothing more and ends so
+//	choosy       of a queue: it can leave the messages of some jobs to other workers
+//	unserved     waiting, and no worker that is up has what the job needs
 //	budget       what a job may still spend; its ceiling is the worst case, or less if a person says so
 //	reservation  money or quota taken before use, settled after
 //	limiter      shared admission in the provider's units
@@ -88,14 +93,19 @@
 //	strike       a failure that counts against a model's breaker
 //	plan         cells and cost (once, expected, worst) before a job starts
 //	tenant       whose job it is: fairness, access, reply sharing
+//	process      a program of a deployment: control, work, reap and api, which are handed events, and workd, which polls
+//	event        what a process is handed: messages of a queue, a tick of the schedule, a request
+//	setting      a variable of a process's environment
+//	format       the number of a row's or message's layout; one that is not known is refused and left alone
 //
 // # The tree
 //
 // Steps, in the order a document meets them: submit, ingest, split, work, call, review, finalize, reap, report, triage.
 // Each imports this package and no other step; ingest has a part for each format. Adapters (memory, sqlitestore,
-// dynamostore, sqsqueue, s3blob, awsclient, offline, openai, command, pipelines, config) import this package and their
-// own dependency. wiring joins the steps over a backend; cli talks to people and chooses the model; carry takes a job
-// from one backend to another.
+// dynamostore, sqsqueue, s3blob, awsclient, offline, openai, command, pipelines, config, telemetry) import this package
+// and their own dependency. wiring joins the steps over a backend; view reads what people and programs are shown; cli
+// talks to people and chooses the model, api to programs; function answers events; carry takes a job from one backend to
+// another. functions/ has a main for each process of a deployment.
 //
 // # The claim protocol
 //

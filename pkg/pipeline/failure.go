@@ -167,5 +167,6 @@ var (
 	ErrCeiling   = errors.New("the cost ceiling was reached")
 	ErrOverspent = errors.New("a try cost more than was said before")
 	ErrTriesUsed = errors.New("all tries that the task may ever send are used up")
+	ErrNotMade   = errors.New("the stack was not deployed here") // what a deployment keeps its state in is not there
 	ErrNewer     = errors.New("written by a newer version of Holdfast")
 )

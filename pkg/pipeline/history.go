@@ -98,7 +98,13 @@ func AllItems(ctx context.Context, items Pages, job JobID, prefix string) ([]Ite
 
 // AllTasks is every row of a job, in order of their ids.
 func AllTasks(ctx context.Context, tasks Tasks, job JobID) ([]Task, error) {
-	return allPages(func(cursor string) ([]Task, string, error) { return tasks.Tasks(ctx, job, cursor) })
+	rows, err := allPages(func(cursor string) ([]Task, string, error) { return tasks.Tasks(ctx, job, cursor) })
+	for _, row := range rows {
+		if newer := row.Newer(); newer != nil {
+			return nil, newer // whoever decides about a job by its rows has to know all of them
+		}
+	}
+	return rows, err
 }
 
 func allPages[T any](read func(cursor string) (page []T, next string, err error)) ([]T, error) {

@@ -348,6 +348,7 @@ type Message struct {
 	Tenant     string `json:"tenant,omitempty"`
 	Generation int64  `json:"generation"`
 	Ring       int64  `json:"ring"`
+	Format     int    `json:"format,omitempty"` // 0 is 1
 }
 
 // Ref is the row that the message is about.

@@ -101,13 +101,15 @@ const (
 	PlanKey        = "plan"     // the Plan that was shown and is enforced
 	ManifestKey    = "manifest" // the Manifest that the split found
 	TasksPrefix    = "task#"    // of all that is stored beside tasks' rows: bodies, records, journals, cancellations
+	KeptKey        = "kept"     // how often its replies were kept from their end: see package reap
+	BodyInfix      = "#stage#"  // of the bodies of stages
 	recordInfix    = "#attempt#"
 	cancelledInfix = "#cancelled"
 )
 
 // BodyKey is the item key of a stage's body under a generation.
 func BodyKey(task TaskID, stage int, generation int64) string {
-	return fmt.Sprintf("task#%s#stage#%02d#gen#%06d", task, stage, generation)
+	return fmt.Sprintf("task#%s%s%02d#gen#%06d", task, BodyInfix, stage, generation)
 }
 
 // RecordsPrefix is where the records and journals of a task are.
@@ -155,11 +157,15 @@ func Decode[T any](body []byte, what string) (T, error) {
 	return v, nil
 }
 
-// DecodeMessage reads a message's body: strict, since what is not ours goes to the dead letters.
+// DecodeMessage reads a message's body: strict, since what is not ours goes to the dead letters. ErrNewer is the error
+// about one that a newer version sent: it is ours, and somebody else's to read.
 func DecodeMessage(body []byte) (Message, error) {
 	m, err := Decode[Message](body, "message")
 	if err != nil {
 		return Message{}, err
+	}
+	if m.Format > FormatVersion {
+		return Message{}, fmt.Errorf("decode message: its format is %d, and this program knows %d: %w", m.Format, FormatVersion, ErrNewer)
 	}
 	switch m.Task.Kind() {
 	case TaskSplit, TaskWork, TaskFinalize:

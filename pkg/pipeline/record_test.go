@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,22 @@ func TestDecodeMessage(t *testing.T) {
 		if got, err := DecodeMessage(Encode(want)); err != nil || got != want {
 			t.Errorf("got %+v, error %v; want %+v", got, err, want)
 		}
+	}
+}
+
+// A later version may send what this one does not know: that is no stranger's.
+func TestAMessageOfANewerVersionIsOursAndNotForUs(t *testing.T) {
+	m := Message{Job: "0123456789-1", Task: WorkTask(1), Format: FormatVersion + 1}
+	if _, err := DecodeMessage(Encode(m)); !errors.Is(err, ErrNewer) {
+		t.Errorf("got %v, want ErrNewer", err)
+	}
+	m.Task = "something new"
+	if _, err := DecodeMessage(Encode(m)); !errors.Is(err, ErrNewer) {
+		t.Errorf("got %v, want ErrNewer: its tasks may be others", err)
+	}
+	m.Task, m.Format = WorkTask(1), FormatVersion
+	if _, err := DecodeMessage(Encode(m)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -18,25 +18,40 @@ const (
 // that has gone, it would be paid for again.
 func ReadReplies(ctx context.Context, replies Replies, blobs Blobs, clock Clock, keys []ReplyKey) (map[ReplyKey]Reply, error) {
 	all := make(map[ReplyKey]Reply, len(keys))
+	err := EachReply(ctx, replies, clock, keys, func(reply Reply) error {
+		if reply.Blob != "" {
+			body, err := blobs.Blob(ctx, reply.Blob)
+			if errors.Is(err, ErrNotFound) {
+				return nil // to be asked again
+			}
+			if err != nil {
+				return fmt.Errorf("read the text of reply %s: %w", reply.Key, err)
+			}
+			reply.Text = string(body)
+		}
+		all[reply.Key] = reply
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// EachReply reads any number of keys, in batches, and hands over each reply that is stored, as it is stored: without
+// the text of one that was too large for an item.
+func EachReply(ctx context.Context, replies Replies, clock Clock, keys []ReplyKey, do func(Reply) error) error {
 	waiting := distinct(keys)
 	for idle := 0; len(waiting) > 0; {
 		n := min(len(waiting), MaxRead)
 		found, unprocessed, err := replies.Replies(ctx, waiting[:n])
 		if err != nil {
-			return nil, fmt.Errorf("read %d replies: %w", n, err)
+			return fmt.Errorf("read %d replies: %w", n, err)
 		}
-		for key, reply := range found {
-			if reply.Blob != "" {
-				body, err := blobs.Blob(ctx, reply.Blob)
-				if errors.Is(err, ErrNotFound) {
-					continue // to be asked again
-				}
-				if err != nil {
-					return nil, fmt.Errorf("read the text of reply %s: %w", key, err)
-				}
-				reply.Text = string(body)
+		for _, reply := range found {
+			if err := do(reply); err != nil {
+				return err
 			}
-			all[key] = reply
 		}
 		waiting = append(waiting[n:], unprocessed...)
 		idle++
@@ -44,15 +59,15 @@ func ReadReplies(ctx context.Context, replies Replies, blobs Blobs, clock Clock,
 			idle = 0
 		}
 		if idle > replyRounds {
-			return nil, fmt.Errorf("read %d replies: %w: they stay unprocessed", len(waiting), ErrBusy)
+			return fmt.Errorf("read %d replies: %w: they stay unprocessed", len(waiting), ErrBusy)
 		}
 		if len(unprocessed) > 0 {
 			if err := clock.Sleep(ctx, replyPause); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return all, nil
+	return nil
 }
 
 func distinct(keys []ReplyKey) []ReplyKey {

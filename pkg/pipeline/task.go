@@ -116,6 +116,16 @@ type Task struct {
 	EndedBy string  `json:"ended_by,omitempty"` // the ender whose record of the last attempt counts
 	Reason  Failure `json:"reason,omitzero"`    // the last one; the rest are in the records
 	Buried  bool    `json:"buried,omitempty"`   // abandoned, and its dead letter was sent
+
+	Format int `json:"-"` // of a row that a newer version wrote; 0 of all others
+}
+
+// Newer is the error about a row that a newer version wrote, which nobody here may change; nil for all others.
+func (t Task) Newer() error {
+	if t.Format <= FormatVersion {
+		return nil
+	}
+	return fmt.Errorf("%s has format %d, and this program knows %d: %w; it is left alone, update what runs this", t.Ref, t.Format, FormatVersion, ErrNewer)
 }
 
 // Message is the bell for the row as it stands.

@@ -8,6 +8,9 @@ import (
 	"testing"
 )
 
+// namedTest is a test as the tables name it.
+var namedTest = regexp.MustCompile("`([a-z0-9]+): ((?:Test|Fuzz)\\w+)(?:: \"([^`]+)\")?`")
+
 // Every public case has one row, and every test that a row names exists.
 func TestCasesAreTriedWhereTheTableSays(t *testing.T) {
 	table, err := os.ReadFile("cases.md")
@@ -18,7 +21,6 @@ func TestCasesAreTriedWhereTheTableSays(t *testing.T) {
 	if len(rows) != 49 {
 		t.Errorf("got %d rows, want one for each of the 49 cases", len(rows))
 	}
-	test := regexp.MustCompile("`([a-z]+): ((?:Test|Fuzz)\\w+)(?:: \"([^`]+)\")?`")
 	seen := map[string]bool{}
 	for _, row := range rows {
 		id, tests, waits := row[1], row[3], strings.TrimSpace(row[4])
@@ -26,7 +28,7 @@ func TestCasesAreTriedWhereTheTableSays(t *testing.T) {
 			t.Errorf("%s stands twice", id)
 		}
 		seen[id] = true
-		named := test.FindAllStringSubmatch(tests, -1)
+		named := namedTest.FindAllStringSubmatch(tests, -1)
 		if len(named) == 0 && waits == "" {
 			t.Errorf("%s is tried by nothing and waits for nothing", id)
 		}
@@ -37,6 +39,31 @@ func TestCasesAreTriedWhereTheTableSays(t *testing.T) {
 			if !exists(t, n[1], n[2], n[3]) {
 				t.Errorf("%s: there is no %s in pkg/%s with %q in it", id, n[2], n[1], n[3])
 			}
+		}
+	}
+}
+
+// Every point at which AWS and LocalStack differ has a test that exists, and says where that is true.
+func TestDifferencesAreHeldWhereTheTableSays(t *testing.T) {
+	table, err := os.ReadFile("differs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\|([^|]+)\|([^|]+)\|([^|]+)\|([^|]+)\|([^|]*)\|([^|]+)\|$`).FindAllStringSubmatch(string(table), -1)
+	if len(rows) < 10 {
+		t.Fatalf("got %d rows", len(rows))
+	}
+	for _, row := range rows[2:] { // below the head
+		point, tests, where := strings.TrimSpace(row[1]), strings.TrimSpace(row[5]), strings.TrimSpace(row[6])
+		named := namedTest.FindAllStringSubmatch(tests, -1)
+		switch {
+		case strings.HasPrefix(where, "waits for") && len(named) == 0:
+		case where != "both" && where != "proxy" && where != "memory":
+			t.Errorf("%s: it is true in %q, want both, proxy or memory", point, where)
+		case len(named) != 1:
+			t.Errorf("%s: it is held by %q, want one test", point, tests)
+		case !exists(t, named[0][1], named[0][2], named[0][3]):
+			t.Errorf("%s: there is no %s", point, tests)
 		}
 	}
 }

@@ -87,6 +87,9 @@ func (r *Reaper) job(ctx context.Context, seen pipeline.Job, report Report) erro
 	if s.job.Status == pipeline.JobCancelling || s.job.Expired(r.cfg.Clock.Now()) {
 		err = r.closeRows(ctx, seen.ID, report) // rows that cannot be read do not keep their job from ending
 	}
+	if kept := r.keepOpen(ctx, s.job, report); kept != nil {
+		err = errors.Join(err, fmt.Errorf("keep its replies: %w", kept))
+	}
 	return errors.Join(err, r.settleEnded(ctx, seen.ID), r.cfg.Opener.MaybeFinalize(ctx, seen.ID))
 }
 

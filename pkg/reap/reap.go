@@ -49,6 +49,9 @@ type Config struct {
 	// Release makes visible the deliveries that an exited worker of this machine took and did nothing with; nil where
 	// nobody can tell: then the row is rung again at its time.
 	Release func(ctx context.Context, worker string) error
+	Keeper  Keeper // nil where all is kept
+	// KeepReplies reads every reply that a job has, which gives each its time again; needed with a Keeper.
+	KeepReplies func(ctx context.Context, job pipeline.Job) error
 }
 
 // Reaper sweeps. Several may sweep at once: each row's move is one conditional write.
@@ -60,6 +63,8 @@ type Reaper struct {
 	jobs    jobsCursor
 	looked  map[pipeline.JobID]time.Duration // when a job was last looked at whole, by the monotonic clock
 	bad     map[pipeline.Ref]int             // rows that errored, and how often
+	marking time.Duration                    // when what ended jobs left was looked at last, by the monotonic clock; 0 = never
+	kept    map[pipeline.JobID]int           // how often the replies of an open job were kept
 }
 
 // cursor is where a shard's sweep stopped: the page, and the last row of it that was looked at.
@@ -88,7 +93,7 @@ func New(cfg Config) *Reaper {
 	if cfg.Observe == nil {
 		cfg.Observe = func(pipeline.Task, string) {}
 	}
-	return &Reaper{cfg: cfg, looked: map[pipeline.JobID]time.Duration{}, bad: map[pipeline.Ref]int{}}
+	return &Reaper{cfg: cfg, looked: map[pipeline.JobID]time.Duration{}, bad: map[pipeline.Ref]int{}, kept: map[pipeline.JobID]int{}}
 }
 
 // Report is what one sweep did, by what it was.
@@ -121,6 +126,9 @@ func (r *Reaper) SweepWithin(ctx context.Context, within time.Duration) (Report,
 	}
 	if err := r.openJobs(ctx, begin+within, report); err != nil {
 		errs = append(errs, fmt.Errorf("sweep the open jobs: %w", err))
+	}
+	if err := r.markEnded(ctx, begin+within, report); err != nil {
+		errs = append(errs, fmt.Errorf("mark what ended jobs left: %w", err))
 	}
 	return report, errors.Join(errs...)
 }

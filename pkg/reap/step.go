@@ -68,6 +68,9 @@ func (s standing) why(row pipeline.Task, now pipeline.Instant) pipeline.Failure 
 
 // step does what a due row needs, and says what it was.
 func (r *Reaper) step(ctx context.Context, row pipeline.Task, jobs map[pipeline.JobID]standing) (did string, err error) {
+	if err := row.Newer(); err != nil {
+		return "", err
+	}
 	now := r.cfg.Clock.Now()
 	switch row.Status {
 	case pipeline.TaskAbandoned:

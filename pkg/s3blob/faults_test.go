@@ -11,6 +11,7 @@ import (
 	"holdfast/pkg/awsclient"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelinetest"
+	"holdfast/pkg/pipelinetest/awstest"
 )
 
 var (
@@ -19,7 +20,7 @@ var (
 )
 
 func TestFaults(t *testing.T) {
-	p := pipelinetest.NewProxy(t, endpoint())
+	p := pipelinetest.NewProxy(t, awstest.Endpoint(awstest.All))
 	s := open(t, awsclient.Settings{Endpoint: p.URL})
 	body := bytes.Repeat([]byte("a text of some length "), 20_000)
 	check := func(t *testing.T, want []byte) {

@@ -6,49 +6,28 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"holdfast/pkg/awsclient"
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/pipelinetest/awstest"
 	"holdfast/pkg/s3blob"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func endpoint() string {
-	if url := os.Getenv("AWS_ENDPOINT_URL"); url != "" {
-		return url
-	}
-	return "http://127.0.0.1:4566"
-}
-
 // open makes a bucket of its own for a test.
 func open(t testing.TB, settings awsclient.Settings) *s3blob.Store {
 	t.Helper()
-	if settings.Endpoint == "" {
-		settings.Endpoint = endpoint()
-	}
-	clients, err := awsclient.New(t.Context(), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(clients.Close)
+	clients := awstest.Clients(t, awstest.All, settings)
 	client := clients.S3()
-	bucket := s3blob.Bucket(fmt.Sprintf("test-%d-%x", os.Getpid(), []byte(pipeline.KeyOf(t.Name(), "", 0, pipeline.Request{}))[:6]))
+	bucket := s3blob.Bucket(awstest.Stack())
 	for range 2 {
-		if err := s3blob.Create(t.Context(), client, bucket, clients.Region()); err != nil {
-			t.Fatalf("%v\nthese tests need LocalStack: make localstack", err)
-		}
+		awstest.Made(t, s3blob.Create(t.Context(), client, bucket, clients.Region()))
 	}
-	t.Cleanup(func() {
-		if err := s3blob.Delete(context.Background(), client, bucket); err != nil {
-			t.Log(err)
-		}
-	})
+	t.Cleanup(func() { awstest.Removed(t, s3blob.Delete(context.Background(), client, bucket)) })
 	return s3blob.New(client, bucket)
 }
 

@@ -146,7 +146,7 @@ func explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case code == "NoSuchBucket":
-		return fmt.Errorf("there is no such bucket; make it with: holdfast admin create (%w)", err)
+		return fmt.Errorf("there is no such bucket: %w (%w)", pipeline.ErrNotMade, err)
 	case isMissing(err):
 		return fmt.Errorf("%w (%w)", pipeline.ErrNotFound, err)
 	case code == "SlowDown", code == "RequestTimeout", errors.Is(err, errCut), errors.As(err, &network),

@@ -69,7 +69,7 @@ func explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case code == codeNoQueue:
-		return fmt.Errorf("there is no such queue; make it with: holdfast admin create (%w)", err)
+		return fmt.Errorf("there is no such queue: %w (%w)", pipeline.ErrNotMade, err)
 	case busyCodes[code], errors.As(err, &network),
 		errors.As(err, &response) && response.HTTPStatusCode() >= http.StatusInternalServerError:
 		return fmt.Errorf("%w (%w)", pipeline.ErrBusy, err)

@@ -14,13 +14,14 @@ import (
 	"holdfast/pkg/awsclient"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelinetest"
+	"holdfast/pkg/pipelinetest/awstest"
 	"holdfast/pkg/sqsqueue"
 )
 
 // proxied is a queue that reaches the service through a proxy.
 func proxied(t *testing.T) (*sqsqueue.Queue, *pipelinetest.Proxy) {
 	t.Helper()
-	p := pipelinetest.NewProxy(t, endpoint())
+	p := pipelinetest.NewProxy(t, awstest.Endpoint(awstest.All))
 	return open(t, clientOf(t, awsclient.Settings{Endpoint: p.URL}), policyOf(60*time.Second, 3)), p
 }
 

@@ -4,8 +4,6 @@ package sqsqueue_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -16,46 +14,23 @@ import (
 	"holdfast/pkg/awsclient"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelinetest"
+	"holdfast/pkg/pipelinetest/awstest"
 	"holdfast/pkg/sqsqueue"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func endpoint() string {
-	if url := os.Getenv("AWS_ENDPOINT_URL"); url != "" {
-		return url
-	}
-	return "http://127.0.0.1:4566"
-}
-
 func clientOf(t testing.TB, settings awsclient.Settings) *sqs.Client {
 	t.Helper()
-	if settings.Endpoint == "" {
-		settings.Endpoint = endpoint()
-	}
-	clients, err := awsclient.New(t.Context(), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(clients.Close)
-	return clients.SQS()
+	return awstest.Clients(t, awstest.All, settings).SQS()
 }
-
-var made int
 
 // open makes a queue of its own for a test.
 func open(t testing.TB, client *sqs.Client, p pipeline.Policy) *sqsqueue.Queue {
 	t.Helper()
-	made++
-	stack := fmt.Sprintf("test-%d-%d", os.Getpid(), made)
-	if err := sqsqueue.Create(t.Context(), client, stack, "work", p); err != nil {
-		t.Fatalf("%v\nthese tests need LocalStack: make localstack", err)
-	}
-	t.Cleanup(func() {
-		if err := sqsqueue.Delete(context.Background(), client, stack, "work"); err != nil {
-			t.Log(err)
-		}
-	})
+	stack := awstest.Stack()
+	awstest.Made(t, sqsqueue.Create(t.Context(), client, stack, "work", p))
+	t.Cleanup(func() { awstest.Removed(t, sqsqueue.Delete(context.Background(), client, stack, "work")) })
 	q, err := sqsqueue.Open(t.Context(), client, stack, "work", sqsqueue.Addresses{}, p)
 	if err != nil {
 		t.Fatal(err)

@@ -55,6 +55,11 @@ func Open(ctx context.Context, client *sqs.Client, stack, queue string, at Addre
 		}
 		*look.url = url
 	}
+	for _, url := range []string{q.url, q.dead} {
+		if strings.HasSuffix(url, ".fifo") {
+			return nil, fmt.Errorf("open queue %s: %s is a FIFO queue, in which one message that fails holds up all behind it: make a standard queue", name, url)
+		}
+	}
 	return q, nil
 }
 

@@ -61,6 +61,7 @@ func OpenAWS(ctx context.Context, a AWS, p pipeline.Policy) (*Backend, error) {
 	blobs := s3blob.New(clients.S3(), a.bucket())
 	return &Backend{
 		Store:   store,
+		Keeper:  store,
 		Blobs:   blobs,
 		Queues:  pipeline.Queues{Control: control, Work: work},
 		Skew:    clients.Skew,

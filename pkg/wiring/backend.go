@@ -12,6 +12,7 @@ import (
 
 	"holdfast/pkg/memory"
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/reap"
 )
 
 // Backend is where state lives: the store, the blobs and the two queues.
@@ -28,6 +29,8 @@ type Backend struct {
 	Receipt func(handle string, until pipeline.Instant) string
 	// Shared are the blobs as their addresses are given to others; nil where there are no addresses.
 	Shared Addresses
+	// Keeper is the store's, if it deletes in time what jobs left; nil where all is kept.
+	Keeper reap.Keeper
 	Close  func() error
 }
 

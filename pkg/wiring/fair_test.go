@@ -70,23 +70,31 @@ func TestFairness(t *testing.T) {
 	small := func(w *world) time.Duration { return took(w, []pipeline.JobID{w.submit(party("small", 4)).ID})[0] }
 	for _, claims := range []int{200, 4} {
 		t.Run(fmt.Sprintf("a small document does not wait behind a huge one that may hold %d claims", claims), func(t *testing.T) {
-			var alone, behind time.Duration
 			bound := func(w *world) { w.policy.MaxJobClaims = claims }
-			in(t, func(w *world) {
+			measured := func(times int, measure func(w *world) time.Duration) []time.Duration {
+				var of []time.Duration // in order: who wakes first decides about some seconds
+				for range times {
+					in(t, func(w *world) { of = append(of, measure(w)) }, bound)
+				}
+				slices.Sort(of)
+				t.Log(of)
+				return of
+			}
+			alone := measured(7, func(w *world) time.Duration {
 				crew(w)
-				alone = small(w)
-			}, bound)
-			in(t, func(w *world) {
+				return small(w)
+			})
+			behind := measured(3, func(w *world) time.Duration {
 				huge := busy(w)
-				behind = small(w)
-				t.Logf("alone %v, behind %v", alone, behind)
+				behind := small(w)
 				if w.job(huge).Status.Ended() {
 					t.Error("the huge document was not at work any more")
 				}
 				w.ends(huge, 24*time.Hour, pipeline.JobCompleted)
-			}, bound)
-			if behind > 3*alone {
-				t.Errorf("it took %v alone and %v behind a huge one, want at most three times as long", alone, behind)
+				return behind
+			})
+			if longest, usual := alone[6], behind[1]; usual > 2*longest {
+				t.Errorf("it took %v alone and %v behind a huge one, want at most twice as long", longest, usual)
 			}
 		})
 	}

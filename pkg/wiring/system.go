@@ -66,6 +66,7 @@ func New(b *Backend, cfg Config) *System {
 	s.Reaper = reap.New(reap.Config{
 		Store: b.Store, Queues: b.Queues, Opener: s.Opener, Clock: cfg.Clock, Policy: cfg.Policy, Log: cfg.Log,
 		Jitter: cfg.Jitter, Release: b.Release, Skew: b.Skew,
+		Keeper: b.Keeper, KeepReplies: s.keepReplies,
 		Observe: func(row pipeline.Task, did string) {
 			cfg.Observe(work.Event{What: did, Job: row.Job, Task: row.ID, Status: row.Status, Worker: cfg.Worker})
 		},
@@ -105,6 +106,29 @@ func randomID() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // it never fails: it ends the program first
 	return hex.EncodeToString(b[:])
+}
+
+// ReplyKeys are the keys of all replies that a job may have stored, from its rows and items.
+func (s *System) ReplyKeys(ctx context.Context, job pipeline.Job, rows []pipeline.Task, items []pipeline.Item) ([]pipeline.ReplyKey, error) {
+	return s.stages(job.Model, nil, review.New()).Keys(ctx, job, rows, items)
+}
+
+// keepReplies reads every reply of a job, which is what keeps one from its end.
+func (s *System) keepReplies(ctx context.Context, job pipeline.Job) error {
+	store := s.Backend.Store
+	rows, err := pipeline.AllTasks(ctx, store, job.ID)
+	if err != nil {
+		return err
+	}
+	items, err := pipeline.AllItems(ctx, store, job.ID, "")
+	if err != nil {
+		return err
+	}
+	keys, err := s.ReplyKeys(ctx, job, rows, items)
+	if err != nil {
+		return err
+	}
+	return pipeline.EachReply(ctx, store, s.cfg.Clock, keys, func(pipeline.Reply) error { return nil })
 }
 
 // Policy is the policy that the process works by.

@@ -131,7 +131,12 @@ func TestBatch(t *testing.T) {
 	in(t, "what waits to be worked on alone is not claimed once there is no time", func(b *bench) {
 		b.rung(0, func(t *pipeline.Task) { t.Losses = 2 })
 		b.rung(1, lots)
-		_, back := b.batch(5*time.Second, byChunk(handler(succeeds), &sender{takes: time.Second}))
+		_, back := b.batch(5*time.Second, byChunk(handler(succeeds), &sender{takes: time.Second}), around(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Claim" && op.On == chunk0.String() {
+				time.Sleep(time.Second) // the other is at work by then
+			}
+			return do(ctx)
+		}))
 		if row := b.status(chunk0, pipeline.TaskPending); back != 1 || row.Generation != 0 {
 			b.Errorf("got %d back and generation %d, want the lone one back, unclaimed", back, row.Generation)
 		}

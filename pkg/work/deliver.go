@@ -27,11 +27,17 @@ const busyWait = 10 * time.Second
 //	exhausted                                      Next is applied; deleted
 //	ended, cancelled, parked, missing              deleted
 //	undecodable                                    dead letter with the reason; deleted
+//	of a newer version, or its message is          left to those who know it
 func (w *Worker) Deliver(ctx context.Context, source int, d pipeline.Delivery) {
 	w.load.change(1)
 	defer w.load.change(-1)
 	m, err := pipeline.DecodeMessage(d.Body)
-	if err != nil {
+	switch {
+	case errors.Is(err, pipeline.ErrNewer):
+		w.cfg.Log.WarnContext(ctx, "message is left to others", "error", err)
+		w.delay(ctx, source, d, busyWait)
+		return
+	case err != nil:
 		w.undecodable(ctx, source, d, err)
 		return
 	}

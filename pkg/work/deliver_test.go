@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -200,6 +201,22 @@ func TestDeliver(t *testing.T) {
 			b.Error("a deleted row came back")
 		}
 		b.empty("missing")
+	})
+	in(t, "of a newer version: left to those who know it, no dead letter, and it is told", func(b *bench) {
+		row := b.row(0)
+		m := row.Message()
+		m.Format = pipeline.FormatVersion + 1
+		_, err := b.queues.Work.Send(b.ctx, []pipeline.Message{m})
+		b.must(err)
+		var log strings.Builder
+		w, _, inFlight := b.delivered(handler(succeeds), func(h *host) { h.cfg.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		if row := b.status(chunk0, pipeline.TaskPending); inFlight != 1 || row.Generation != 0 || len(b.letters(b.queues.Work)) != 0 {
+			b.Errorf("got %d in flight, generation %d and %d dead letters, want it left", inFlight, row.Generation, len(b.letters(b.queues.Work)))
+		}
+		b.near("back after", b.back(w), 9*time.Second)
+		if !strings.Contains(log.String(), "newer version") {
+			b.Errorf("got the log %q", log.String())
+		}
 	})
 	in(t, "undecodable: a dead letter with the reason, deleted", func(b *bench) {
 		b.queues.Work.(*memory.Queue).SendRaw([]byte(`{"hello": 1`))

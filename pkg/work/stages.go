@@ -40,7 +40,7 @@ func (s *Stages) Handle(ctx context.Context, a pipeline.Attempt) pipeline.Ending
 		return ending(pipeline.Fail(pipeline.Rejected, "the job asks for model %s, and this worker has %s", job.Model, s.cfg.Model))
 	}
 	defer s.cfg.Asker.Done(ctx, a)
-	r, err := s.load(ctx, a)
+	r, err := s.load(ctx, a.Job(), a.Claim().Task)
 	if errors.Is(err, errGone) {
 		return failWith(pipeline.Invalid, "load the chunk", err)
 	}
@@ -83,8 +83,7 @@ func (s *Stages) writeFailed(a pipeline.Attempt, doing string, err error) pipeli
 }
 
 // load reads what the chunk's stages need, and what earlier attempts got accepted.
-func (s *Stages) load(ctx context.Context, a pipeline.Attempt) (pipeline.StageRequest, error) {
-	job, claim := a.Job(), a.Claim()
+func (s *Stages) load(ctx context.Context, job pipeline.Job, row pipeline.Task) (pipeline.StageRequest, error) {
 	r := pipeline.StageRequest{Job: job, Replies: map[string]string{}}
 	var err error
 	if r.Definition, err = s.texts.definition(ctx, job.Fingerprint); err != nil {
@@ -94,7 +93,7 @@ func (s *Stages) load(ctx context.Context, a pipeline.Attempt) (pipeline.StageRe
 	if err != nil {
 		return r, notLoaded("manifest", pipeline.ManifestKey, err)
 	}
-	n := claim.ID.Number()
+	n := row.ID.Number()
 	if n < 0 || n >= len(manifest.Chunks) {
 		return r, fmt.Errorf("the manifest has %d chunks, none with number %d", len(manifest.Chunks), n)
 	}
@@ -103,8 +102,8 @@ func (s *Stages) load(ctx context.Context, a pipeline.Attempt) (pipeline.StageRe
 	if r.Text, err = s.texts.text(ctx, document); err != nil {
 		return r, notLoaded("document", document, err)
 	}
-	for stage := 1; stage <= claim.Accepted; stage++ {
-		key := pipeline.BodyKey(claim.ID, stage, claim.Body(stage))
+	for stage := 1; stage <= row.Accepted; stage++ {
+		key := pipeline.BodyKey(row.ID, stage, row.Body(stage))
 		item, err := s.cfg.Items.Item(ctx, job.ID, key)
 		if err != nil {
 			return r, notLoaded("accepted stage", key, err)
