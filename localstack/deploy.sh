@@ -29,7 +29,7 @@ export AWS_ENDPOINT_URL=$url AWS_ENDPOINT_URL_S3=$url AWS_ACCESS_KEY_ID=test AWS
 export CDK_DISABLE_CLI_TELEMETRY=true JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=20
 context=(-c "stack=$stack" -c "arch=$arch" -c "endpoint=$url" -c "bucket=$stack-blobs")
 run() { node_modules/.bin/cdklocal --no-notices --app "$app" "$@"; }
-run bootstrap "${context[@]}" --quiet
+run bootstrap "${context[@]}"
 run deploy --all --require-approval never --progress events --outputs-file cdk.out/outputs.json "${context[@]}" "$@"
 echo "deployed: stack $stack at $url"
 echo "  bin/holdfast run FILE --backend aws --endpoint $url --stack $stack --workers 0"

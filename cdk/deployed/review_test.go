@@ -5,6 +5,7 @@ package deployed
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -74,13 +75,21 @@ func policyFile(t *testing.T, more string) string {
 func TestFunctionsThatCrashAndAreDeployedAgainInTheMiddle(t *testing.T) {
 	b := newBench(t)
 	policy := policyFile(t, "")
-	b.deploy("policy="+policy, "offline-fail=crash=1%,throttled=3%,unavailable=2%", "offline-pace=300ms")
+	b.deploy("policy="+policy, "offline-fail=crash=3%,throttled=3%,unavailable=2%", "offline-pace=300ms", "quota=100000000")
 	b.hurry()
 	document := b.document(30_000, "")
 	done := make(chan outcome, 1)
 	go func() { done <- b.reviews(completed, document, "--policy", policy) }()
 	b.deploy("policy="+policy, "offline-pace=100ms") // other code and other settings, while chunks are claimed
-	b.whole(<-done)
+	o := <-done
+	b.whole(o)
+	lost := 0
+	for chunk := range 7 {
+		lost += strings.Count(b.says(completed, "why", o.Job, strconv.Itoa(chunk)), "because lost")
+	}
+	if lost == 0 {
+		t.Error("no function died in the middle of its calls: nothing was tried")
+	}
 }
 
 func TestAPoisonChunkIsGivenUpWithItsReasonsAndALowerCapStopsOldRowsByItself(t *testing.T) {

@@ -47,7 +47,10 @@ func allow(role awsiam.Role, s statement) {
 
 // statements of each process.
 func (w *workers) statements(process config.Process) []statement {
-	all := join(w.rows(process), w.blobs(), w.sender())
+	all := join(w.rows(process), w.sender())
+	if process != config.Reap { // it reads no document and writes no result
+		all = join(all, w.blobs())
+	}
 	switch process {
 	case config.Control:
 		return join(all, w.receiver(pipeline.ControlQueue), w.createsNoJob())
@@ -106,7 +109,7 @@ var access = map[config.Process]struct{ rows, checkpoints tableAccess }{
 	},
 	config.Work: {
 		rows:        tableAccess{"DeleteItem GetItem PutItem Query UpdateItem", ofJobsAndLimits},
-		checkpoints: tableAccess{"BatchGetItem GetItem PutItem Query UpdateItem", ofReplies},
+		checkpoints: tableAccess{"BatchGetItem GetItem PutItem UpdateItem", ofReplies},
 	},
 	config.Workd: {
 		rows:        tableAccess{"BatchGetItem DeleteItem GetItem PutItem Query UpdateItem", ofJobsAndLimits},
