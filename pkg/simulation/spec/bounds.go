@@ -15,10 +15,8 @@ func Small() []NamedWorld {
 	return []NamedWorld{
 		world("crashes, lost answers, a doubled message", 1, func(b *Bounds) {
 			b.Crashes, b.LostAnswers, b.Doubled = 1, 1, 1
-			b.Outcomes = ends(Failed, Permanent)
 		}),
 		world("late copies of any write", 1, func(b *Bounds) { b.LateCopies, b.Crashes = 1, 1 }),
-		world("late copies of any write, deferrals", 1, func(b *Bounds) { b.LateCopies, b.MaxDeferrals, b.Outcomes = 1, 1, ends(Failed, Deferral, Shut) }),
 		world("lost messages, a reaper that dies, a redrive", 1, func(b *Bounds) {
 			b.LostBells, b.ReaperCrashes, b.Redrives, b.Crashes, b.Stages = 1, 1, 1, 1, 1
 		}),
@@ -56,6 +54,7 @@ func Large() []NamedWorld {
 		world("late copies of any write, crashes, deferrals", 1, func(b *Bounds) {
 			b.LateCopies, b.Crashes, b.MaxDeferrals, b.Outcomes = 1, 1, 1, ends(Failed, Deferral)
 		}),
+		world("late copies of any write, deferrals", 1, func(b *Bounds) { b.LateCopies, b.MaxDeferrals, b.Outcomes = 1, 1, ends(Failed, Deferral, Shut) }),
 		world("late copies of any write, a redrive", 1, func(b *Bounds) { b.LateCopies, b.Redrives, b.Crashes, b.Stages = 1, 1, 1, 1 }),
 		world("tries in blocks, new answers, crashes, a redrive", 1, func(b *Bounds) {
 			b.Stages, b.TryCap, b.Answers, b.Crashes, b.Redrives, b.MaxDeferrals = 1, 2, 1, 1, 1, 1
