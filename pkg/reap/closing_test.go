@@ -300,12 +300,13 @@ func TestNets(t *testing.T) {
 			return do(ctx)
 		})
 	})
-	in(t, "so it is within a page, whatever time it is given", func(b *bench) {
-		for n := range 60 {
+	const rows = 15 * pipeline.DueShards
+	in(t, "so it is within a page, whatever time it is given", func(b *bench) { // many rows in each shard
+		for n := range rows {
 			b.row(n, func(r *pipeline.Task) { r.DueAt = r.DueAt.Add(time.Duration(n) * time.Second) })
 		}
 		b.clock.Advance(10 * time.Minute)
-		for sweep := range 20 {
+		for sweep := range 300 {
 			before := b.clock.Mono()
 			_, err := b.SweepWithin(b.ctx, 5*time.Second)
 			b.must(err)
@@ -313,8 +314,8 @@ func TestNets(t *testing.T) {
 				b.Errorf("sweep %d took %v", sweep, took)
 			}
 		}
-		for n := range 60 {
-			if row := b.read(pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(n)}); (row.Ring > 0) != (n >= 30) {
+		for n := range rows {
+			if row := b.read(pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(n)}); (row.Ring > 0) != (n >= rows/2) {
 				b.Errorf("chunk %d has ring %d: want those rung that can be", n, row.Ring)
 			}
 		}
@@ -322,7 +323,7 @@ func TestNets(t *testing.T) {
 		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
 			if op.Name == "Ring" || op.Name == "Postpone" {
 				b.clock.Advance(250 * time.Millisecond)
-				if op.On < (pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(30)}).String() {
+				if op.On < (pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(rows/2)}).String() {
 					return pipelinetest.ErrLost
 				}
 			}
