@@ -106,6 +106,10 @@ func (a *Auditor) moved(w JobWrite, j *job) {
 		}
 		a.check("P5", id, ok, "%s by %s moved the job from %s to %s", w.Op, w.By, w.Before.Status, w.After.Status)
 	}
+	if w.Before.Status == pipeline.JobPaused && w.After.Status == pipeline.JobRunning && w.Op != Redrive && j.paused != 0 {
+		slept, shifted := w.At.Sub(j.paused), w.After.Deadline.Sub(w.Before.Deadline)
+		a.check("P6", id, shifted >= slept-10*time.Second, "it was paused for %v, and has %v more for it", slept, shifted)
+	}
 	j.paused = 0
 	switch w.After.Status {
 	case pipeline.JobCancelling:
