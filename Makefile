@@ -4,6 +4,7 @@ SHELL := bash
 
 GOFUMPT := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+CDK := cdk/main.go $(addprefix cdk/,access cmd deployed price stacks template)
 SAMPLE := pkg/pipelines/documents/cuad-worldwide-reseller.txt
 
 .PHONY: help
@@ -78,6 +79,10 @@ test-cdk: cdk-app ## what the templates promise: assertions, cdk-nag, cfn-lint, 
 	cd cdk && go test -count 1 ./...
 	cdk/lint.sh
 
+.PHONY: lint-cdk
+lint-cdk: ## vet, staticcheck and go mod tidy of cdk/: minutes the first time
+	cd cdk && go vet -tags deployed ./... && $(STATICCHECK) -tags deployed ./... && go mod tidy -diff
+
 .PHONY: deploy-local
 deploy-local: localstack cdk-app ## deploy the stacks onto LocalStack: make deploy-local STACK=NAME CDK_ARGS='-c workers=both'
 	$(MAKE) functions ARCH=$$(go env GOARCH)
@@ -102,11 +107,11 @@ lint: ## vet, staticcheck, gofumpt
 	$(STATICCHECK) -tags localstack ./pkg/...
 	cd scripts/bench && go vet ./... && $(STATICCHECK) ./...
 	go mod tidy -diff && cd scripts/bench && go mod tidy -diff
-	@out="$$($(GOFUMPT) -l pkg scripts localstack functions events)"; if [ -n "$$out" ]; then echo "not formatted (make fmt):"; echo "$$out"; exit 1; fi
+	@out="$$($(GOFUMPT) -l pkg scripts localstack functions events $(CDK))"; if [ -n "$$out" ]; then echo "not formatted (make fmt):"; echo "$$out"; exit 1; fi
 
 .PHONY: fmt
 fmt: ## format
-	$(GOFUMPT) -w pkg scripts functions events
+	$(GOFUMPT) -w pkg scripts functions events $(CDK)
 
 .PHONY: mutants
 mutants: ## break one clause at a time; each mutant must make its test fail

@@ -102,8 +102,10 @@ var variants = [][]string{
 	nil,
 	{"workers=fargate", "image=v1"},
 	{"workers=both", "image=v1", "arch=amd64", "quota=400000", "max-cost=25", "alarm-address=ops@example.com", "zones=2"},
-	{"workers=both", "image=v1", "public=true", "model=openai/large", "model-key-secret=arn:aws:secretsmanager:us-east-1:111122223333:secret:model-abc123",
-		"jwt-issuer=https://tokens.example.com/", "jwt-audience=holdfast", "tenant-from=claim:sub"},
+	{
+		"workers=both", "image=v1", "public=true", "model=openai/large", "model-key-secret=arn:aws:secretsmanager:us-east-1:111122223333:secret:model-abc123",
+		"jwt-issuer=https://tokens.example.com/", "jwt-audience=holdfast", "tenant-from=claim:sub",
+	},
 	{"workers=both", "image=v1", "vpc=vpc-0a1b2c3d", "subnets=subnet-0a1b2c3d,subnet-1a1b2c3d"},
 }
 

@@ -47,10 +47,7 @@ func allow(role awsiam.Role, s statement) {
 
 // statements of each process.
 func (w *workers) statements(process config.Process) []statement {
-	all := join(w.rows(process), w.sender())
-	if process != config.Reap { // it reads no document and writes no result
-		all = join(all, w.blobs())
-	}
+	all := join(w.rows(process), w.blobs(process), w.sender())
 	switch process {
 	case config.Control:
 		return join(all, w.receiver(pipeline.ControlQueue), w.createsNoJob())
@@ -105,11 +102,11 @@ var (
 var access = map[config.Process]struct{ rows, checkpoints tableAccess }{
 	config.Control: {
 		rows:        tableAccess{"GetItem PutItem Query UpdateItem", ofJobs},
-		checkpoints: tableAccess{"BatchWriteItem GetItem PutItem Query", ofJobs},
+		checkpoints: tableAccess{"GetItem PutItem Query", ofJobs},
 	},
 	config.Work: {
 		rows:        tableAccess{"DeleteItem GetItem PutItem Query UpdateItem", ofJobsAndLimits},
-		checkpoints: tableAccess{"BatchGetItem GetItem PutItem UpdateItem", ofReplies},
+		checkpoints: tableAccess{"BatchGetItem GetItem PutItem Query UpdateItem", ofReplies},
 	},
 	config.Workd: {
 		rows:        tableAccess{"BatchGetItem DeleteItem GetItem PutItem Query UpdateItem", ofJobsAndLimits},
@@ -117,7 +114,7 @@ var access = map[config.Process]struct{ rows, checkpoints tableAccess }{
 	},
 	config.Reap: {
 		rows:        tableAccess{"BatchGetItem GetItem PutItem Query UpdateItem", ofJobs},
-		checkpoints: tableAccess{"BatchWriteItem GetItem PutItem Query", ofJobs},
+		checkpoints: tableAccess{"BatchGetItem BatchWriteItem GetItem PutItem Query UpdateItem", ofReplies},
 	},
 	config.API: {
 		rows:        tableAccess{"BatchGetItem GetItem PutItem Query UpdateItem", ofTenants},
@@ -174,11 +171,15 @@ func (w *workers) due() []statement {
 	return []statement{{id: "Due", actions: []string{"dynamodb:Query"}, resources: []string{rows + "/index/" + dynamostore.DueIndex}}}
 }
 
-// blobs: whoever asks for an object that is not there is told so only if he may list.
-func (w *workers) blobs() []statement {
+// blobs: whoever asks for an object that is not there is told so only if he may list. The reaper writes none.
+func (w *workers) blobs(process config.Process) []statement {
+	actions := []string{"s3:GetObject", "s3:PutObject"}
+	if process == config.Reap {
+		actions = actions[:1]
+	}
 	bucket := "arn:" + *w.stack.Partition() + ":s3:::" + bucketName(w.stack, w.Settings)
 	return []statement{
-		{id: "Blobs", actions: []string{"s3:GetObject", "s3:PutObject"}, resources: []string{bucket + "/*"}},
+		{id: "Blobs", actions: actions, resources: []string{bucket + "/*"}},
 		{id: "MissingBlobs", actions: []string{"s3:ListBucket"}, resources: []string{bucket}},
 	}
 }

@@ -33,7 +33,11 @@ var unseen = map[string]string{
 	"work sqs:ChangeMessageVisibility":  "a delivery that comes too early, or whose task another worker holds: pipeline.Queue.Delay",
 	"workd sqs:ChangeMessageVisibility": "a delivery that comes too early, or whose task another worker holds: pipeline.Queue.Delay",
 	"reap dynamodb:PutItem":             "a job that fails at its deadline: finalize.Opener",
-	"reap dynamodb:BatchWriteItem":      "what such a job left gets its end: dynamostore.Store.SetJob",
+	"reap dynamodb:BatchGetItem":        "replies of a job that is open for weeks are kept: reap.Reaper.keepOpen",
+	"reap dynamodb:UpdateItem":          "replies of a job that is open for weeks are kept: reap.Reaper.keepOpen",
+	"reap s3:GetObject":                 "replies of a job that is open for weeks are kept: reap.Reaper.keepOpen",
+	"workd dynamodb:BatchWriteItem":     "what a job left gets its end, an hour after the job's: dynamostore.Store.Mark",
+	"reap dynamodb:BatchWriteItem":      "what a job left gets its end, an hour after the job's: dynamostore.Store.Mark",
 }
 
 func recorded(t *testing.T) *access.Record {
