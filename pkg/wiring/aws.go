@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,7 @@ func OpenAWS(ctx context.Context, a AWS, p pipeline.Policy) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.Region = clients.Region()
 	client := clients.SQS()
 	control, err := sqsqueue.Open(ctx, client, a.Stack, pipeline.ControlQueue, p)
 	if err != nil {
@@ -69,14 +71,17 @@ func OpenAWS(ctx context.Context, a AWS, p pipeline.Policy) (*Backend, error) {
 	}, nil
 }
 
-// where says which deployment an error is about.
+// where says which deployment an error is about, and what to do where that is known.
 func (a AWS) where(err error) error {
 	if err == nil {
 		return nil
 	}
-	at := "AWS"
-	if a.Endpoint != "" {
-		at = a.Endpoint
+	at := cmp.Or(a.Endpoint, "AWS")
+	if a.Region != "" {
+		at += ", region " + a.Region
+	}
+	if advice := awsclient.Advice(err, a.Endpoint); advice != "" {
+		return fmt.Errorf("stack %s at %s: %s (%w)", a.Stack, at, advice, err)
 	}
 	return fmt.Errorf("stack %s at %s: %w", a.Stack, at, err)
 }
@@ -89,6 +94,7 @@ func CreateAWS(ctx context.Context, a AWS, p pipeline.Policy) error {
 		return err
 	}
 	defer clients.Close()
+	a.Region = clients.Region()
 	if err := dynamostore.Create(ctx, clients.DynamoDB(), a.Stack); err != nil {
 		return a.where(err)
 	}
@@ -107,6 +113,7 @@ func DeleteAWS(ctx context.Context, a AWS) error {
 		return err
 	}
 	defer clients.Close()
+	a.Region = clients.Region()
 	errs := []error{dynamostore.Delete(ctx, clients.DynamoDB(), a.Stack)}
 	for _, queue := range []string{pipeline.ControlQueue, pipeline.WorkQueue} {
 		errs = append(errs, sqsqueue.Delete(ctx, clients.SQS(), a.Stack, queue))
