@@ -39,6 +39,7 @@ type Config struct {
 	Kill     func() // what the poison markers of split and finalize call; nil = they are ignored
 	Observe  func(work.Event)
 	Stuck    func(pipeline.Ref)
+	Gone     func(error) // a queue is not there any more
 }
 
 // System is the steps over one backend, as one process uses them.

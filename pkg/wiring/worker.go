@@ -33,7 +33,7 @@ func (s *System) Worker() *work.Worker {
 			pipeline.TaskSplit: splitter, pipeline.TaskWork: handlers, pipeline.TaskFinalize: finalizer,
 		},
 		Clock: cfg.Clock, Policy: cfg.Policy, Log: cfg.Log, Poll: cfg.Poll, Grace: cfg.Grace, NewID: cfg.NewID,
-		Jitter: cfg.Jitter, Observe: cfg.Observe, Skew: b.Skew, Stuck: cfg.Stuck,
+		Jitter: cfg.Jitter, Observe: cfg.Observe, Skew: b.Skew, Stuck: cfg.Stuck, Gone: cfg.Gone,
 	})
 }
 
