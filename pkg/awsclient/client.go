@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -31,6 +32,7 @@ const (
 	storeTimeout = 3 * time.Second
 	storeBackoff = 500 * time.Millisecond // the longest wait between two sendings
 	queueTries   = 3
+	queueTimeout = 5 * time.Second
 	pollTimeout  = 30 * time.Second // a long poll takes up to 20 s by itself
 	blobTries    = 3
 	blobTimeout  = 60 * time.Second
@@ -124,6 +126,18 @@ func (c *Clients) http(timeout time.Duration) *http.Client {
 	return &http.Client{Transport: c.pool, Timeout: timeout}
 }
 
+// queueHTTP gives a long poll its time. Whatever else is asked of a queue that does not answer is known to have failed
+// soon: the commands ask it first.
+type queueHTTP struct{ poll, other *http.Client }
+
+// Do makes the request.
+func (q queueHTTP) Do(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".ReceiveMessage") {
+		return q.poll.Do(r)
+	}
+	return q.other.Do(r)
+}
+
 // Close closes the connections that nobody uses.
 func (c *Clients) Close() {
 	c.base.CloseIdleConnections()
@@ -174,7 +188,7 @@ func (c *Clients) SQS() *sqs.Client {
 	return sqs.NewFromConfig(c.cfg, func(o *sqs.Options) {
 		o.BaseEndpoint = address(c.settings.Endpoint)
 		o.Retryer = c.retryer(queueTries)
-		o.HTTPClient = c.http(pollTimeout)
+		o.HTTPClient = queueHTTP{poll: c.http(pollTimeout), other: c.http(queueTimeout)}
 	})
 }
 

@@ -216,8 +216,9 @@ func (c *Caller) store(ctx context.Context, r pipeline.Reply) (pipeline.Reply, e
 	if r.Blob != "" {
 		item.Text = ""
 	}
+	began := c.cfg.Clock.Mono()
 	var err error
-	for n := range storeTries {
+	for n := 0; n < storeTries || (ctx.Err() == nil && c.cfg.Clock.Mono()-began < storeFor); n++ {
 		var stands pipeline.Reply
 		if stands, err = c.cfg.Replies.PutReply(keep, item); err == nil {
 			return c.whole(keep, stands, r)
@@ -225,7 +226,7 @@ func (c *Caller) store(ctx context.Context, r pipeline.Reply) (pipeline.Reply, e
 		if !errors.Is(err, pipeline.ErrBusy) {
 			break
 		}
-		if sleep := c.cfg.Clock.Sleep(keep, 100*time.Millisecond<<n); sleep != nil {
+		if sleep := c.cfg.Clock.Sleep(keep, min(100*time.Millisecond<<min(n, storeTries), storeWait)); sleep != nil {
 			break
 		}
 	}
@@ -252,4 +253,10 @@ func (c *Caller) whole(ctx context.Context, stands, ours pipeline.Reply) (pipeli
 const (
 	inlineReply = 300 << 10 // a longer text goes to the blobs
 	storeTries  = 6         // of one write, while the store is busy
+
+	// An answer is held through an outage of the store: it was paid for, and whoever takes the chunk next would pay again.
+	// The last wait is short, so that the answer is there before anyone could ask. Nothing is held for long once the work
+	// was dropped: a handler that does not return is taken for one that hangs.
+	storeFor  = 90 * time.Second
+	storeWait = time.Second
 )

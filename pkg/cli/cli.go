@@ -33,6 +33,7 @@ const (
 	exitInterrupted = 130
 
 	exitFull = 74 // of a worker that found the disk full: its supervisor starts no other
+	exitGone = 75 // of one whose queue was removed
 )
 
 // grammar is the command line.
@@ -136,7 +137,7 @@ func (a *app) exit(err error) int {
 		}
 		return code.code
 	case errors.Is(err, pipeline.ErrNotMade):
-		fmt.Fprintf(a.err, "%s: %v; make it with: %s\n", a.program.Name, err, a.command("admin", "create"))
+		fmt.Fprintf(a.err, "%s: %v; make it with: %s, or see that --stack and AWS_REGION name the one that is meant\n", a.program.Name, err, a.command("admin", "create"))
 		return exitFailed
 	case errors.Is(err, embedded.ErrFull):
 		fmt.Fprintln(a.err, a.program.Name+":", a.fullText())
@@ -192,6 +193,11 @@ func (a *app) loadPolicy() (pipeline.Policy, error) {
 // fullText is what a person does about a full disk.
 func (a *app) fullText() string {
 	return fmt.Sprintf("the disk that holds %s is full: nothing more was written. Free space there, then run the same again: what is stored is kept", a.Store)
+}
+
+// goneText is what a person does about a queue that was removed under its workers.
+func (a *app) goneText() string {
+	return fmt.Sprintf("a queue of %s was removed while workers listened to it. Make it again with: %s, then run the same again: what is stored is kept", a.place(), a.command("admin", "create"))
 }
 
 // backend opens the backend; worker is who receives, if the command does; full is told of a full disk.

@@ -117,7 +117,8 @@ func (r *run) opening(by string) string {
 func (r *run) startWorkers() error {
 	flags := r.cmd.modelFlags
 	if flags.Ledger == "" {
-		flags.Ledger = filepath.Join(r.a.Store, "ledger", string(r.job.ID)+".log")
+		// The same document is a job of the same id on every backend, and again where its data was lost.
+		flags.Ledger = filepath.Join(r.a.Store, "ledger", fmt.Sprintf("%s-%d.log", r.job.ID, r.job.CreatedAt))
 	}
 	ledger, err := filepath.Abs(flags.Ledger)
 	if err != nil {

@@ -123,8 +123,12 @@ func (s *supervisor) attend(p *process, out io.Reader) {
 	closing := s.closing
 	s.mu.Unlock()
 	n, err := s.system.Reaper.Exited(context.WithoutCancel(s.a.ctx), p.name)
-	if p.cmd.ProcessState.ExitCode() == exitFull {
-		s.fail(codeError{exitFailed, s.a.fullText()}) // another worker would find the same
+	switch p.cmd.ProcessState.ExitCode() { // another worker would find the same
+	case exitFull:
+		s.fail(codeError{exitFailed, s.a.fullText()})
+		return
+	case exitGone:
+		s.fail(codeError{exitFailed, s.a.goneText()})
 		return
 	}
 	s.mu.Lock()

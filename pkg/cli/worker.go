@@ -83,6 +83,7 @@ func (c *workerCmd) Run(a *app) error {
 			log.Error("a handler ignores that its work was dropped; this process ends", "task", ref.String())
 			suicide()
 		},
+		Gone: stop,
 	})
 	if c.Supervised {
 		go drainAtEOF(os.Stdin, func() { stop(pipeline.ErrDraining) }) // ends with the process: a read of standard input cannot be interrupted
@@ -98,10 +99,21 @@ func (c *workerCmd) Run(a *app) error {
 	s.Worker().Run(a.ctx, drain)
 	stop(pipeline.ErrDraining)
 	group.Wait()
-	if errors.Is(context.Cause(drain), embedded.ErrFull) {
+	switch cause := context.Cause(drain); {
+	case errors.Is(cause, embedded.ErrFull):
 		return c.full(a)
+	case errors.Is(cause, pipeline.ErrNotMade):
+		return c.gone(a, cause)
 	}
 	return nil
+}
+
+// gone is the end of a worker whose queue was removed: nothing would ever reach it.
+func (c *workerCmd) gone(a *app, cause error) error {
+	if c.Supervised {
+		return codeError{exitGone, fmt.Sprintf("%s (%v)", a.goneText(), cause)}
+	}
+	return codeError{exitFailed, fmt.Sprintf("%s (%v)", a.goneText(), cause)}
 }
 
 // full is the end of a worker that found the disk full.

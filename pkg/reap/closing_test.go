@@ -323,7 +323,7 @@ func TestNets(t *testing.T) {
 		b.ports(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
 			if op.Name == "Ring" || op.Name == "Postpone" {
 				b.clock.Advance(250 * time.Millisecond)
-				if op.On < (pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(rows/2)}).String() {
+				if op.On < (pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(rows / 2)}).String() {
 					return pipelinetest.ErrLost
 				}
 			}

@@ -1,11 +1,11 @@
 package wiring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"syscall"
 
 	"holdfast/pkg/awsclient"
 	"holdfast/pkg/dynamostore"
@@ -45,6 +45,7 @@ func OpenAWS(ctx context.Context, a AWS, p pipeline.Policy) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.Region = clients.Region()
 	client := clients.SQS()
 	control, err := sqsqueue.Open(ctx, client, a.Stack, pipeline.ControlQueue, a.Control, p)
 	if err != nil {
@@ -75,18 +76,19 @@ func OpenAWS(ctx context.Context, a AWS, p pipeline.Policy) (*Backend, error) {
 	}, nil
 }
 
-// where says which deployment an error is about.
+// where says which deployment an error is about, and what to do where that is known.
 func (a AWS) where(err error) error {
 	if err == nil {
 		return nil
 	}
-	switch {
-	case a.Endpoint == "":
-		return fmt.Errorf("stack %s on AWS: %w", a.Stack, err)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("stack %s at %s: nothing runs at this address; for LocalStack: make localstack (%w)", a.Stack, a.Endpoint, err)
+	at := cmp.Or(a.Endpoint, "AWS")
+	if a.Region != "" {
+		at += ", region " + a.Region
 	}
-	return fmt.Errorf("stack %s at %s: %w", a.Stack, a.Endpoint, err)
+	if advice := awsclient.Advice(err, a.Endpoint); advice != "" {
+		return fmt.Errorf("stack %s at %s: %s (%w)", a.Stack, at, advice, err)
+	}
+	return fmt.Errorf("stack %s at %s: %w", a.Stack, at, err)
 }
 
 // CreateAWS makes what a deployment keeps its state in, unless it is there: two tables, two queues with a dead-letter
@@ -97,6 +99,7 @@ func CreateAWS(ctx context.Context, a AWS, p pipeline.Policy) error {
 		return err
 	}
 	defer clients.Close()
+	a.Region = clients.Region()
 	// The bucket comes first: its name alone may be somebody else's, and then nothing is left half-made.
 	if err := s3blob.Create(ctx, clients.S3(), a.bucket(), clients.Region()); err != nil {
 		return a.where(err)
@@ -119,6 +122,7 @@ func DeleteAWS(ctx context.Context, a AWS) error {
 		return err
 	}
 	defer clients.Close()
+	a.Region = clients.Region()
 	errs := []error{dynamostore.Delete(ctx, clients.DynamoDB(), a.Stack)}
 	for _, queue := range []string{pipeline.ControlQueue, pipeline.WorkQueue} {
 		errs = append(errs, sqsqueue.Delete(ctx, clients.SQS(), a.Stack, queue))

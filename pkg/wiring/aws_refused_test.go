@@ -17,7 +17,7 @@ func TestNothingRunsAtTheEndpoint(t *testing.T) {
 	url := "http://" + listener.Addr().String()
 	_ = listener.Close()
 	_, err = wiring.OpenAWS(t.Context(), wiring.AWS{Stack: "s", Endpoint: url}, pipeline.DefaultPolicy())
-	if err == nil || !strings.Contains(err.Error(), "nothing runs at this address") || !strings.Contains(err.Error(), url) {
+	if err == nil || !strings.Contains(err.Error(), "nothing answers at") || !strings.Contains(err.Error(), url) {
 		t.Errorf("got error %v, want what to start", err)
 	}
 }

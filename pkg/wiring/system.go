@@ -41,6 +41,7 @@ type Config struct {
 	Observe  func(work.Event)
 	Busy     func(bool) // told when the first task is worked on, and when none is any more
 	Stuck    func(pipeline.Ref)
+	Gone     func(error) // a queue is not there any more
 }
 
 // System is the steps over one backend, as one process uses them.

@@ -25,7 +25,7 @@ func (s *System) Worker() *work.Worker {
 		},
 		Handlers: s.taskHandlers(handlers),
 		Clock:    cfg.Clock, Policy: cfg.Policy, Log: cfg.Log, Poll: cfg.Poll, Grace: cfg.Grace, NewID: cfg.NewID,
-		Jitter: cfg.Jitter, Observe: cfg.Observe, Skew: b.Skew, Busy: cfg.Busy, Stuck: cfg.Stuck,
+		Jitter: cfg.Jitter, Observe: cfg.Observe, Skew: b.Skew, Busy: cfg.Busy, Stuck: cfg.Stuck, Gone: cfg.Gone,
 	})
 }
 

@@ -8,6 +8,7 @@ package work
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -68,6 +69,7 @@ type Config struct {
 	Observe  func(Event)            // told of what happens, for progress; may be nil
 	Busy     func(bool)             // told when the first delivery is worked on, and when none is any more; may be nil
 	Stuck    func(ref pipeline.Ref) // a handler ignores that its work is dropped: nothing but the end of the process helps
+	Gone     func(err error)        // a queue is not there any more and nothing can arrive; the worker still asks; may be nil
 }
 
 // Event is something that happened, for progress displays. It is no record: records are in the store.
@@ -130,6 +132,9 @@ func New(cfg Config) *Worker {
 	if cfg.Observe == nil {
 		cfg.Observe = func(Event) {}
 	}
+	if cfg.Gone == nil {
+		cfg.Gone = func(error) {}
+	}
 	if cfg.Stuck == nil {
 		cfg.Stuck = func(pipeline.Ref) {}
 	}
@@ -186,9 +191,14 @@ func (w *Worker) graceOver(ctx, drain context.Context, finished <-chan struct{},
 	group.Wait()
 }
 
+// goneAfter is for how long a queue must not be there before that is told: what was just made may not be known
+// everywhere yet.
+const goneAfter = 10 * time.Second
+
 // poll receives from one source for as long as there are free slots, each delivery on a goroutine of its own.
 func (w *Worker) poll(ctx, drain context.Context, source int, group *pipeline.Group) {
 	src := w.cfg.Sources[source]
+	there := w.clock.Mono() // when the queue was last known to be there
 	for drain.Err() == nil && ctx.Err() == nil {
 		if src.Door != nil && src.Door(drain) != nil {
 			continue
@@ -198,6 +208,11 @@ func (w *Worker) poll(ctx, drain context.Context, source int, group *pipeline.Gr
 			continue
 		}
 		deliveries, err := src.Queue.Receive(drain, n, w.cfg.Poll)
+		if !errors.Is(err, pipeline.ErrNotMade) {
+			there = w.clock.Mono()
+		} else if w.clock.Mono()-there >= goneAfter {
+			w.cfg.Gone(err)
+		}
 		if err != nil && drain.Err() == nil {
 			w.cfg.Log.WarnContext(ctx, "receive failed", "queue", src.Name, "error", err)
 			_ = w.clock.Sleep(drain, w.cfg.Poll) // only the drain ends it early, and the loop looks at that
