@@ -122,8 +122,8 @@ sim: ## whole worlds in virtual time, and every fault at every call: at most thr
 	SIM=1 go test ./pkg/simulation -run '^TestSim$$' -count 1 -v -timeout 0 $(if $(N),-worlds $(N) -state $(CURDIR)/bin/simulation-$(N).json,-worlds 6000 -budget 165s)
 
 .PHONY: sim-planted
-sim-planted: ## plant bugs of the protocol in the code, one at a time; the simulation must find each
-	go run ./scripts/mutants -timeout 5m -show 'world [0-9]+ of' pkg/simulation/testdata/planted.txt
+sim-planted: ## plant bugs of the protocol in the code, one at a time; the simulation must find each; ONLY=REGEX for a part
+	go run ./scripts/mutants -timeout 5m $(if $(ONLY),-only '$(ONLY)') -show 'world [0-9]+ of' pkg/simulation/testdata/planted.txt
 
 .PHONY: spec
 spec: ## search the model of the claim protocol within its larger bounds: every history of a task and of a job; 3 GB
