@@ -31,7 +31,9 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestAdvice(t *testing.T) {
 	const endpoint = "http://127.0.0.1:4567"
-	fault := func(code string) answers { return answers{status: 400, body: fmt.Sprintf(`{"__type":%q,"message":"no"}`, code)} }
+	fault := func(code string) answers {
+		return answers{status: 400, body: fmt.Sprintf(`{"__type":%q,"message":"no"}`, code)}
+	}
 	for _, c := range []struct {
 		name    string
 		network answers
