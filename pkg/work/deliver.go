@@ -100,7 +100,7 @@ func (w *Worker) refused(ctx context.Context, source int, d pipeline.Delivery, m
 // undecodable sends what is not ours to the dead letters, with the reason. It is deleted only once that has worked.
 func (w *Worker) undecodable(ctx context.Context, source int, d pipeline.Delivery, cause error) {
 	letter := pipeline.DeadLetter{
-		Body: d.Body, Reason: pipeline.Fail(pipeline.Invalid, "not a message of ours: %v", cause),
+		Body: d.Body, Reason: pipeline.Fail(pipeline.Invalid, "%v", cause),
 		Receives: d.Receives, SentAt: d.SentAt, BuriedAt: w.clock.Now(),
 	}
 	if err := w.cfg.Sources[source].Queue.Bury(ctx, letter); err != nil {
