@@ -56,7 +56,6 @@ type Auditor struct {
 	replies  map[pipeline.ReplyKey]*reply
 	claimIDs map[string]pipeline.Ref
 	letters  map[pipeline.Ref]int
-	tries    []*Try
 	sent     map[message]int
 	unsaved  map[saving]string
 	said     []string
@@ -83,7 +82,6 @@ type row struct {
 	pending   int                 // tries that were asked for and did not come back
 	redrives  int
 	pendingAt pipeline.Instant // when it became pending
-	births    int              // how often a split may have rung it as new
 }
 
 type acceptance struct {

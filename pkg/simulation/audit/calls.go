@@ -17,7 +17,6 @@ type Try struct {
 	row    *row // whose it is; nil if that is not known
 	sent   pipeline.Instant
 	over   bool
-	least  pipeline.Money // what it costs if it is billed
 }
 
 // reply is what is known of a stored answer.

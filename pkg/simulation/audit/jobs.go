@@ -15,6 +15,7 @@ type job struct {
 	moved     pipeline.Instant // when its status or deadline changed last
 	cancelled pipeline.Instant // when a cancel was accepted
 	paused    pipeline.Instant // since when it is paused; 0 = it is not
+	shifts    pipeline.Instant // since when its deadline waits for a resume
 	ended     pipeline.Instant
 	deadlines int           // how many it had
 	ends      map[int64]int // by epoch
@@ -80,6 +81,9 @@ func (a *Auditor) Job(w JobWrite) {
 	if w.Before.Status != w.After.Status {
 		a.moved(w, j)
 	}
+	if w.Op == Redrive && w.After.Status == pipeline.JobPaused {
+		j.shifts = w.At
+	}
 	if w.Before.Deadline != w.After.Deadline {
 		j.deadlines++
 		j.moved = w.At
@@ -106,16 +110,17 @@ func (a *Auditor) moved(w JobWrite, j *job) {
 		}
 		a.check("P5", id, ok, "%s by %s moved the job from %s to %s", w.Op, w.By, w.Before.Status, w.After.Status)
 	}
-	if w.Before.Status == pipeline.JobPaused && w.After.Status == pipeline.JobRunning && w.Op != Redrive && j.paused != 0 {
-		slept, shifted := w.At.Sub(j.paused), w.After.Deadline.Sub(w.Before.Deadline)
-		a.check("P6", id, shifted >= slept-10*time.Second, "it was paused for %v, and has %v more for it", slept, shifted)
+	if w.Before.Status == pipeline.JobPaused && w.After.Status == pipeline.JobRunning && w.Op != Redrive && j.shifts != 0 {
+		slept, shifted := w.At.Sub(j.shifts), w.After.Deadline.Sub(w.Before.Deadline)
+		person := a.worker(w.By) // whose resume may have been on its way for long
+		a.check("P6", id, shifted >= slept-30*time.Second || person.late || person.frozen >= j.shifts, "it was paused for %v, and has %v more for it", slept, shifted)
 	}
 	j.paused = 0
 	switch w.After.Status {
 	case pipeline.JobCancelling:
 		j.cancelled = w.At
 	case pipeline.JobPaused:
-		j.paused = w.At
+		j.paused, j.shifts = w.At, w.At
 	}
 }
 
