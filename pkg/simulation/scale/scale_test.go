@@ -13,8 +13,10 @@ import (
 )
 
 var (
-	full   = flag.Bool("full", false, "the whole size: make scale")
-	claims = flag.Int("claims", 4, "chunks that each of the fifty workers holds at once")
+	full      = flag.Bool("full", false, "the whole size: make scale")
+	documents = flag.Int("documents", 100, "of the fifty workers, at the whole size")
+	workers   = flag.Int("workers", 50, "their number, at the whole size")
+	claims    = flag.Int("claims", 4, "chunks that each of them holds at once")
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,6 +61,9 @@ func (w *world) sound(jobs []pipeline.JobID, chunks int) {
 		w.Errorf("asked %d times for %d questions, %d answered: want each asked once", asked, len(w.model.asked), answered)
 	}
 	w.Logf("%d rows, %d claims, %d deferrals", rows, claims, deferrals)
+	if claims != int64(rows) {
+		w.Errorf("%d claims of %d rows: attempts ran out of their time, or were lost", claims, rows)
+	}
 	w.figures(answered, "calls")
 }
 
@@ -126,7 +131,7 @@ func TestOneDocumentOfTenThousandCallsOnLambda(t *testing.T) {
 }
 
 func TestManyDocumentsAtOnceOnFiftyWorkers(t *testing.T) {
-	documents, workers, chunks := size(100, 4), size(50, 4), size(30, 5)
+	documents, workers, chunks := size(*documents, 4), size(*workers, 4), size(30, 5)
 	in(t, 100_000_000, func(w *world) {
 		w.fleet(workers, 32, *claims)
 		var jobs []pipeline.JobID

@@ -22,7 +22,7 @@ func (m *Task) Apply(r *Row, w Write) bool {
 		r.Left, r.New, r.Allowed = w.Left, w.New, w.Allowed
 	case OpCheckpoint:
 		r.Acc, r.Body[w.Acc-1] = w.Acc, w.Gen
-		r.Att, r.Los, r.Allowed = 1, 0, w.Allowed
+		r.Att, r.Los, r.Allowed = m.first(), 0, w.Allowed
 	case OpEnd:
 		m.become(r, w)
 		r.Allowed, r.EndedBy = w.Allowed, w.Claim
@@ -45,6 +45,14 @@ func (m *Task) Apply(r *Row, w Write) bool {
 		*r = Row{Gone: true}
 	}
 	return true
+}
+
+// first is how many attempts count when a stage is accepted: the running one.
+func (m *Task) first() int8 {
+	if m.breaks(CountedAfter) {
+		return 0
+	}
+	return 1
 }
 
 // allows is the condition of a write.
@@ -116,12 +124,7 @@ func (m *Task) expirable(r *Row, skew int8) bool {
 // become is memory.become, and pipeline.Verdict.DueAt.
 func (m *Task) become(r *Row, w Write) {
 	v := w.V
-	if m.breaks(CountedAfter) && v.Counted {
-		r.Att++
-	} else if !m.breaks(CountedAfter) {
-		r.Att = v.Att
-	}
-	r.Status, r.Def, r.Los = v.Status, v.Def, v.Los
+	r.Status, r.Att, r.Def, r.Los = v.Status, v.Att, v.Def, v.Los
 	r.Ready = !v.Wait
 	r.Due = v.Status == Pending && !v.Counted && !v.Wait
 }

@@ -137,7 +137,7 @@ func (x *expansion) accepted(n *World, i int8, w Worker) {
 	n.Worker[i].Stand.Acc++
 	n.Worker[i].Stand.Los = 0
 	if !x.m.breaks(AttemptsOfTheClaim) {
-		n.Worker[i].Stand.Att = 1
+		n.Worker[i].Stand.Att = x.m.first()
 	}
 	n.Worker[i].Allowed = max(w.Allowed, n.Row.Allowed)
 }

@@ -25,7 +25,7 @@ func (m *Task) Check(before, s *World) string {
 	case b.Def > m.MaxDeferrals:
 		return fmt.Sprintf("P7 %d deferrals, of at most %d", b.Def, m.MaxDeferrals)
 	case s.Ghost.Counted > m.MaxAttempts:
-		return fmt.Sprintf("P7 claimed for the %dth time, and %d attempts are allowed", s.Ghost.Counted, m.MaxAttempts)
+		return fmt.Sprintf("P7 counted attempt number %d of a stage, and %d are allowed", s.Ghost.Counted, m.MaxAttempts)
 	case b.Gen > m.claimsAtMost(s):
 		return fmt.Sprintf("P7 claimed %d times, and %d are possible", b.Gen, m.claimsAtMost(s))
 	case b.Buried && b.Status == Abandoned && !s.Ghost.LetterSent:

@@ -11,6 +11,9 @@
 // one job ([Task.Check], [Job.Check]). Checked of the whole graph: that no fair run goes on for ever before the row, or
 // the job, has ended ([Fair]). [Broken] are the models with one rule taken away; each must fail.
 //
+// The tests search the worlds of [Small] and [SmallJobs]; make spec searches the larger ones too, and prints states, depth and
+// promises. go run ./scripts/spec -broken prints the shortest history that breaks a promise without each of the rules.
+//
 // Not in the model: how long anything takes (what happens "later" may happen at any time), money, the limiter, the
 // bound on a job's claims, fair queues (no order of messages is assumed, which includes every order), and what the
 // stages of a chunk do.

@@ -38,6 +38,9 @@ const lossesForgiven = 2
 
 // next is pipeline.Next, written from its comment. limit is MaxAttempts of the policy as it is now.
 func (m *Task) next(limit int8, s Standing, o Outcome) Verdict {
+	if m.breaks(CountedAfter) && o != Died { // whoever dies counts nothing
+		s.Att++
+	}
 	v := Verdict{Status: Pending, Att: s.Att, Def: s.Def, Los: s.Los}
 	refunded := max(0, s.Att-1)
 	if m.breaks(NotRefunded) {
