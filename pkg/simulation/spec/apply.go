@@ -74,11 +74,13 @@ func (m *Task) allows(r *Row, w Write) bool {
 			(r.Allowed <= w.Allowed || m.breaks(AllowedFalls)) &&
 			w.Allowed <= r.MaxTries
 	case OpEnd:
-		return m.mine(r, w, EndUnfenced) && w.Allowed <= r.Allowed
+		return m.mine(r, w, EndUnfenced) &&
+			(r.Acc == w.Acc || m.breaks(EndAnyStage)) &&
+			w.Allowed <= r.Allowed
 	case OpExpire:
 		return r.Gen == w.Gen &&
 			(r.Acc == w.Acc || m.breaks(ExpireAnyStage)) &&
-			m.expirable(r, w.Skew)
+			m.expirable(r, w.Skew-w.Age)
 	case OpRing:
 		return seenSo(r, w) && r.Status == Pending
 	case OpPostpone:

@@ -16,8 +16,9 @@ func (x *expansion) time() {
 	if ticks {
 		n := *x.s
 		down := func(left *int8, to int8) { *left = max(to, *left-1) }
-		if r.Status == Claimed {
-			down(&n.Row.Left, floor)
+		if r.Status == Claimed && r.Left > floor {
+			n.Row.Left--
+			n.age(m)
 		}
 		for i := range m.Workers {
 			w := &n.Worker[i]
@@ -40,6 +41,25 @@ func (x *expansion) time() {
 		n := *x.s
 		n.Row.Due = true
 		x.step(n, Due, Says{Text: "due_at passes"})
+	}
+}
+
+// age makes older what expiries are based on: their time is that of the reading. Without the rule the reading is what the
+// index shows, from whenever it may be.
+func (s *World) age(m *Task) {
+	if m.breaks(ExpiredAsIndexed) {
+		return
+	}
+	if s.Reaper.Does == Expiring {
+		s.Reaper.Seen.Age++
+	}
+	for i := range m.Workers {
+		if s.Worker[i].At == LossWrite {
+			s.Worker[i].Seen.Age++
+		}
+	}
+	if s.Late.Op == OpExpire {
+		s.Late.Age++
 	}
 }
 
@@ -108,7 +128,7 @@ func (x *expansion) late() {
 				bad = "P5 a row that was deleted is back, as a ghost"
 			}
 		case OpCheckpoint:
-			n.Ghost.Counted, n.Ghost.Lost = 1, 0
+			n.progressed()
 		case OpRedrive:
 			x.reopened(&n)
 		case OpClose:
@@ -122,6 +142,9 @@ func (x *expansion) late() {
 	step := x.step(n, Fault, Says{Text: text, A: wr.Gen})
 	step.Write, step.Lands, step.Bad = wr, lands, bad
 }
+
+// progressed keeps the world's own count when a stage is accepted.
+func (s *World) progressed() { s.Ghost.Counted, s.Ghost.Lost = 1, 0 }
 
 func (x *expansion) reopened(n *World) {
 	n.Over = false

@@ -115,7 +115,7 @@ func (x *expansion) accept(i int8, w Worker) {
 		x.acceptRefused(i, w, wr)
 		return
 	}
-	n.Ghost.Counted, n.Ghost.Lost = 1, 0
+	n.progressed()
 	x.accepted(&n, i, w)
 	step := x.step(n, x.by(i), Says{Text: "{who} gets stage {b} accepted, generation {a}", Who: i, A: w.Gen, B: wr.Acc})
 	step.Write, step.Lands = wr, true
@@ -128,6 +128,12 @@ func (x *expansion) accept(i int8, w Worker) {
 		step.Write, step.Lands = wr, true
 	}
 	x.copied(n, wr, true)
+	if x.s.Left.LateCopies > 0 && x.s.Late.Op == NoOp {
+		slow := *x.s
+		slow.Left.LateCopies--
+		slow.Late, slow.Worker[i].At = wr, AcceptSent
+		x.step(slow, Fault, Says{Text: "{who}'s checkpoint of stage {b} is delayed in the network", Who: i, B: wr.Acc})
+	}
 }
 
 // accepted is what a worker knows once a stage was accepted.
@@ -142,9 +148,11 @@ func (x *expansion) accepted(n *World, i int8, w Worker) {
 	n.Worker[i].Allowed = max(w.Allowed, n.Row.Allowed)
 }
 
-// acceptAgain is the second sending of attempt.accept.
+// acceptAgain is the second sending of attempt.accept. It may be the last, or the attempt may be stopped meanwhile: then
+// it ends without knowing whether the stage was accepted.
 func (x *expansion) acceptAgain(i int8, w Worker) {
 	x.acceptRefused(i, w, x.m.acceptance(x.s, w))
+	x.decide(i, w, Deferral, Shut, Stopped, ParkedNow, Overran)
 }
 
 // acceptance is the write of attempt.accept: with the next stage's first block of tries.
@@ -160,13 +168,15 @@ func (m *Task) acceptance(s *World, w Worker) Write {
 func (x *expansion) acceptRefused(i int8, w Worker, wr Write) {
 	n := *x.s
 	r := &x.s.Row
-	if w.At == AcceptSent && x.write(&n, wr) { // only a broken store does it twice
+	if w.At == AcceptSent && x.write(&n, wr) { // the first is still in the network; only a broken store does it twice
+		n.progressed()
 		x.accepted(&n, i, w)
-		step := x.step(n, x.by(i), Says{Text: "{who}'s checkpoint lands a second time", Who: i})
+		step := x.step(n, x.by(i), Says{Text: "{who} sends its checkpoint again, and it lands", Who: i})
 		step.Write, step.Lands = wr, true
 		return
 	}
 	says := Says{Text: "{who}'s checkpoint is refused (row {row}, generation {a})", Who: i, Row: r.Status, A: r.Gen}
+	bad := ""
 	ours := !r.Gone && r.Status == Claimed && r.Gen == w.Gen && r.Claim == w.Claim
 	switch {
 	case !r.Gone && r.Acc >= wr.Acc && r.Body[wr.Acc-1] == w.Gen:
@@ -177,14 +187,18 @@ func (x *expansion) acceptRefused(i int8, w Worker, wr Write) {
 		says.Text = "{who}'s checkpoint is refused: a renewal of its own allowed more; once more"
 	default:
 		n.Worker[i] = Worker{At: Halted, Bell: w.Bell, Claim: w.Claim, Gen: w.Gen, Stand: w.Stand, Allowed: w.Allowed, Used: w.Used}
+		if ours {
+			bad = "P6 a healthy worker loses a stage to one that lost its claim, and takes that for the loss of its own"
+		}
 	}
-	x.step(n, x.by(i), says).Write = wr
+	step := x.step(n, x.by(i), says)
+	step.Write, step.Bad = wr, bad
 }
 
-// decide is how the attempt may end now, and the first half of Worker.writeEnd: the record.
+// decide is how the attempt may end now, and the first half of Worker.decideEnd: the record.
 func (x *expansion) decide(i int8, w Worker, outcomes ...Outcome) {
 	for _, o := range outcomes {
-		possible := x.m.Outcomes&(1<<o) != 0 || w.At == Halted
+		possible := x.m.Outcomes&(1<<o) != 0 || w.At == Halted || (w.At == AcceptSent && o == Deferral)
 		switch o {
 		case OK:
 			possible = w.Stand.Acc >= x.m.Stages
@@ -211,21 +225,13 @@ func (x *expansion) record(n *World, i int8, o Outcome) {
 	}
 }
 
-// end is the second half of Worker.writeEnd: the row.
+// end is Worker.decideEnd after the record: the row.
 func (x *expansion) end(i int8, w Worker) {
 	n := *x.s
 	v := x.m.next(x.m.limit(x.s), w.Stand, w.Out)
-	wr := Write{Op: OpEnd, Gen: w.Gen, Claim: w.Claim, Allowed: w.Used, V: v}
-	r := &x.s.Row
+	wr := Write{Op: OpEnd, Gen: w.Gen, Claim: w.Claim, Acc: w.Stand.Acc, Allowed: w.Used, V: v}
 	if !x.write(&n, wr) {
-		says := Says{Text: "{who}'s end of generation {a} is refused (row {row}, generation {b})", Who: i, A: w.Gen, B: r.Gen, Row: r.Status}
-		if !r.Gone && r.EndedBy == w.Claim && r.Gen == w.Gen {
-			x.after(&n, i, v, w)
-			says.Text = "{who}'s end of generation {a} is refused, and the row shows it: it landed"
-		} else {
-			back(&n, i)
-		}
-		x.step(n, x.by(i), says).Write = wr
+		x.endRefused(i, w, wr)
 		return
 	}
 	bad := x.endedBy(&n, w.Out, w.Stand)
@@ -243,6 +249,32 @@ func (x *expansion) end(i int8, w Worker) {
 		step.Write, step.Lands = wr, true
 	}
 	x.copied(n, wr, true)
+}
+
+// endRefused is what Worker.end makes of a refusal: ended by this claim, it landed; still this claim's, with more stages
+// accepted (attempt.acceptedMeanwhile), the attempt knows them now and decides again.
+func (x *expansion) endRefused(i int8, w Worker, wr Write) {
+	n := *x.s
+	r := &x.s.Row
+	says := Says{Text: "{who}'s end of generation {a} is refused (row {row}, generation {b})", Who: i, A: w.Gen, B: r.Gen, Row: r.Status}
+	bad := ""
+	unheard := !r.Gone && r.Status == Claimed && r.Gen == w.Gen && r.Claim == w.Claim && r.Acc > w.Stand.Acc
+	switch {
+	case !r.Gone && r.EndedBy == w.Claim && r.Gen == w.Gen:
+		x.after(&n, i, wr.V, w)
+		says.Text = "{who}'s end of generation {a} is refused, and the row shows it: it landed"
+	case unheard && !x.m.breaks(EndLearnsNothing):
+		stand := &n.Worker[i].Stand
+		stand.Acc, stand.Att, stand.Los = r.Acc, r.Att, r.Los
+		says.Text, says.B = "{who}'s end of generation {a} is refused, and the row shows stage {b} accepted: it decides again", r.Acc
+	default:
+		back(&n, i)
+		if unheard {
+			bad = "P6 a healthy worker leaves the claim that it holds to lapse: it takes its own checkpoint for another's"
+		}
+	}
+	step := x.step(n, x.by(i), says)
+	step.Write, step.Bad = wr, bad
 }
 
 // endedBy keeps the world's own count when an attempt ends, and says what was wrong about it.

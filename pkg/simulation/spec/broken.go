@@ -7,11 +7,14 @@ type Break int8
 const (
 	Nothing Break = iota
 	EndUnfenced
+	EndAnyStage
+	EndLearnsNothing
 	RenewByStatus
 	CheckpointUnfenced
 	AnyStage
 	ExpireAtOnce
 	ExpireAnyStage
+	ExpiredAsIndexed
 	ClaimTakesOver
 	GhostRow
 	NoCap
@@ -60,11 +63,14 @@ func small(workers int8, edit func(*Bounds)) Bounds {
 func Broken() []Variant {
 	return []Variant{
 		{"end-unfenced", "an end needs generation and claim id", EndUnfenced, small(2, func(b *Bounds) { b.Stages = 1 }), "P4"},
+		{"end-any-stage", "an end needs the accepted stage that its verdict was worked out from", EndAnyStage, small(1, func(b *Bounds) { b.LostAnswers, b.MaxAttempts = 1, 1 }), "P8"},
+		{"end-learns-nothing", "an end refused by a stage of one's own is decided again", EndLearnsNothing, small(1, func(b *Bounds) { b.LostAnswers = 1 }), "P6"},
 		{"renew-by-status", "a renewal needs generation and claim id", RenewByStatus, small(2, func(b *Bounds) { b.Stages, b.TTL, b.Outcomes = 1, 2, 0 }), "P3"},
 		{"checkpoint-unfenced", "a checkpoint needs generation and claim id", CheckpointUnfenced, small(2, func(b *Bounds) { b.Stages = 1 }), "P6"},
 		{"checkpoint-any-stage", "a checkpoint is accepted after the stage before it", AnyStage, small(1, func(b *Bounds) { b.LateCopies = 1 }), "P2"},
 		{"expire-at-once", "a claim is taken away only when it has lapsed on every clock", ExpireAtOnce, small(1, func(b *Bounds) { b.TTL, b.MaxSkew, b.Skew = 2, 4, [MaxWorkers]int8{-2} }), "P3"},
 		{"expire-any-stage", "an expiry needs the accepted stage that its verdict was worked out from", ExpireAnyStage, small(1, nil), "P6"},
+		{"expired-as-indexed", "a lapsed claim is expired as its row stands, not as the index shows it", ExpiredAsIndexed, small(1, func(b *Bounds) { b.Stages, b.MaxAttempts, b.MaxDeferrals, b.Answers = 1, 1, 1, 1 }), "P6"},
 		{"claim-takes-over", "only an expiry ends somebody else's claim", ClaimTakesOver, small(2, func(b *Bounds) { b.Stages = 1 }), "P7"},
 		{"ghost-row", "a claim needs a row", GhostRow, small(1, func(b *Bounds) { b.Vanishes = 1 }), "P5"},
 		{"no-cap-at-the-claim", "a claim needs attempts that are left", NoCap, small(1, func(b *Bounds) { b.Deploys = 1 }), "P7"},

@@ -30,6 +30,7 @@ const chunks = 2
 // frozen until its claim has expired and then goes on.
 type JobBounds struct {
 	Crashes, Pauses, Cancels, Deadlines, Redrives, Vanishes, Doubled int8
+	LateCopies                                                       int8 // of a resume
 	Unserved                                                         bool // no worker takes the chunks
 }
 
@@ -76,18 +77,17 @@ type Splitter struct {
 
 // Finalizer is an attempt on a finalize; it may have lost its claim.
 type Finalizer struct {
-	Part   int8 // 0 = none, 1 = has claimed, 2 to 4 = reads rows, 5 = reads the manifest, 6 = has stored the cells, 7 = the job is ended
-	Epoch  int8 // of its row
-	Status JobStatus
-	Seen   [chunks + 1]Status
+	Part  int8 // 0 = none, 1 = has claimed, 2 to 4 = reads rows, 5 = reads the manifest, 6 = has stored the cells, 7 = the job is ended
+	Epoch int8 // of its row
+	Job   JobSeen
+	Seen  [chunks + 1]Status
 }
 
 // Opener is a call of MaybeFinalize: it acts on what it read.
 type Opener struct {
-	Part   int8 // 0 = none, 1 = has read the job, 2 = closes, 3 = puts the finalize
-	Epoch  int8
-	Status JobStatus
-	Over   bool
+	Part int8 // 0 = none, 1 = has read the job, 2 = closes, 3 = puts the finalize
+	JobSeen
+	Over bool
 }
 
 // JobWorld is a state of the model of one job.
@@ -107,6 +107,7 @@ type JobWorld struct {
 	FinalAtt   int8
 	Finalizers [2]Finalizer
 	Opener     Opener
+	Copy       Resume
 
 	Result   [chunks + 1]Status // what the job's row points at
 	Shared   [chunks + 1]Status // of a broken finalize: one slot for all
@@ -224,7 +225,7 @@ func (m *Job) tidy(s *JobWorld) {
 		for i := range s.Finalizers { // they find the job ended
 			f := &s.Finalizers[i]
 			if f.Part > 1 && f.Part < 6 {
-				f.Part, f.Seen, f.Status = 1, [chunks + 1]Status{}, Running
+				f.Part, f.Seen, f.Job = 1, [chunks + 1]Status{}, JobSeen{}
 			}
 		}
 		s.Opener = Opener{}

@@ -42,7 +42,7 @@ func (x *jobSteps) opener() {
 	switch o.Part {
 	case 0:
 		if !s.Status.Ended() && x.m.needsOpener(s) {
-			n.Opener = Opener{Part: 1, Epoch: s.Epoch, Status: s.Status, Over: s.Over && s.Status != Paused}
+			n.Opener = Opener{Part: 1, JobSeen: s.seen(), Over: s.Over && s.Status != Paused}
 			x.step(n, byOpener, Says{Text: "opener reads the job: epoch {a}", A: s.Epoch})
 		}
 	case 1:
@@ -94,7 +94,7 @@ func (x *jobSteps) opens(o Opener) {
 		return
 	case m.breaks(ArrivalsCounted):
 		if s.Arrivals > chunks && !final {
-			n.Opener = Opener{Part: 3, Epoch: o.Epoch}
+			n.Opener = Opener{Part: 3, JobSeen: JobSeen{Epoch: o.Epoch}}
 			says.Text = "opener counts {a} arrivals"
 			says.A = s.Arrivals
 		}
@@ -147,7 +147,7 @@ func (x *jobSteps) closes(o Opener) {
 func (x *jobSteps) fails(o Opener, why string) *Step[JobWorld] {
 	n := *x.s
 	n.Opener = Opener{}
-	if x.s.Epoch == o.Epoch && x.s.Status == o.Status && !x.s.Status.Ended() {
+	if x.m.same(x.s, o.JobSeen) && !x.s.Status.Ended() {
 		n.Status, n.Named = JobFailed, false
 		return x.step(n, byOpener, Says{Text: "opener fails the job: " + why})
 	}
@@ -204,7 +204,7 @@ func (x *jobSteps) finalizer(i int) {
 		x.ends(&n, i, Done)
 		says.Text = "finalizer {who} finds the job ended, or redriven"
 	case f.Part == 1:
-		n.Finalizers[i].Part, n.Finalizers[i].Status = 2, s.Status
+		n.Finalizers[i].Part, n.Finalizers[i].Job = 2, s.seen()
 		says.Text = "finalizer {who} reads the job"
 	case f.Part <= 4:
 		row := s.Split
@@ -256,10 +256,10 @@ func (f Finalizer) allEnded(manifest Manifest) bool {
 	return ended
 }
 
-// decides is Finalizer.end: the job's row, on condition that epoch and status are those of the reading.
+// decides is Finalizer.end: the job's row, on condition that it is as it was read.
 func (x *jobSteps) decides(n *JobWorld, i int, f Finalizer, says *Says) {
 	s := x.s
-	stands := !s.Status.Ended() && s.Epoch == f.Epoch && s.Status == f.Status
+	stands := !s.Status.Ended() && x.m.same(s, f.Job)
 	if !stands && !x.m.breaks(EndUnconditional) {
 		n.Finalizers[i] = Finalizer{Part: 1, Epoch: f.Epoch}
 		says.Text = "finalizer {who}'s write of the job is refused: it looks again"
@@ -272,7 +272,7 @@ func (x *jobSteps) decides(n *JobWorld, i int, f Finalizer, says *Says) {
 		}
 	}
 	switch {
-	case f.Status == Cancelling:
+	case f.Job.Status == Cancelling:
 		status = JobCancelled
 	case f.Seen[0] != Done:
 		status = JobFailed

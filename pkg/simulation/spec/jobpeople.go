@@ -2,6 +2,30 @@ package spec
 
 import "fmt"
 
+// JobSeen is the job's row as somebody read it, as far as writes of it are conditional on it.
+type JobSeen struct {
+	Epoch  int8
+	Status JobStatus
+	Pause  int8 // pauses still to come: another pause has another paused_at, and after it the deadline is another
+}
+
+// Resume is a copy of a resume that is still in the network.
+type Resume struct {
+	On   bool
+	Seen JobSeen
+}
+
+// seen is a reading of the job.
+func (s *JobWorld) seen() JobSeen { return JobSeen{s.Epoch, s.Status, s.Left.Pauses} }
+
+// same is memory.sameJob: the job is as it was read.
+func (m *Job) same(s *JobWorld, seen JobSeen) bool {
+	if m.breaks(PauseByStatus) {
+		seen.Pause = s.Left.Pauses
+	}
+	return s.seen() == seen
+}
+
 // people is submit.Submitter.Pause, Resume and Cancel, the deadline, triage.Triage.Redrive, and rows deleted.
 func (x *jobSteps) people() {
 	s, left := x.s, x.s.Left
@@ -15,7 +39,15 @@ func (x *jobSteps) people() {
 		n := *s
 		n.Status = Running
 		x.step(n, Person, Says{Text: "the job is resumed"})
+		if left.LateCopies > 0 && !s.Copy.On {
+			n.Left.LateCopies--
+			n.Copy = Resume{On: true, Seen: s.seen()}
+			x.step(n, Fault, Says{Text: "the job is resumed, and a copy of the write is still in the network"})
+			n.Status = Paused
+			x.step(n, Fault, Says{Text: "a resume of the job is delayed in the network"})
+		}
 	}
+	x.resumedLate()
 	if left.Cancels > 0 && (s.Status == Running || s.Status == Paused) {
 		n := *s
 		n.Left.Cancels--
@@ -42,6 +74,25 @@ func (x *jobSteps) people() {
 	}
 	if left.Vanishes > 0 {
 		x.vanishes()
+	}
+}
+
+// resumedLate is the copy of a resume that arrives at last: refused unless it is the pause that it was to end.
+func (x *jobSteps) resumedLate() {
+	s := x.s
+	if !s.Copy.On {
+		return
+	}
+	n := *s
+	n.Copy = Resume{}
+	if !x.m.same(s, s.Copy.Seen) {
+		x.step(n, Fault, Says{Text: "a late copy of the resume arrives, and is refused"})
+		return
+	}
+	n.Status = Running
+	step := x.step(n, Fault, Says{Text: "a late copy of the resume lands"})
+	if s.Copy.Seen != s.seen() {
+		step.Bad = "P9 a pause that was accepted is ended by a copy of an earlier resume"
 	}
 }
 
@@ -147,6 +198,7 @@ const (
 	MissingRowsLeft
 	ManifestReplaced
 	ArrivalsCounted
+	PauseByStatus
 )
 
 // JobVariant is a model of a job with one rule taken away. It must fail.
@@ -173,6 +225,7 @@ func BrokenJobs() []JobVariant {
 		{"missing-rows-left", "rows of a split that are gone are put as cancelled", MissingRowsLeft, JobBounds{Vanishes: 1}, "P7"},
 		{"manifest-replaced", "the first manifest stored stands", ManifestReplaced, JobBounds{}, "P1"},
 		{"arrivals-counted", "that all have ended is read from the rows, never counted", ArrivalsCounted, JobBounds{Doubled: 1}, "P1"},
+		{"pause-by-status", "a job that was paused, resumed and paused again is not as it was seen", PauseByStatus, JobBounds{Pauses: 2, LateCopies: 1}, "P9"},
 	}
 }
 
@@ -189,6 +242,7 @@ func SmallJobs() []NamedJob {
 		{"deadline, redrive", JobBounds{Deadlines: 1, Redrives: 1}},
 		{"pause, deadline", JobBounds{Pauses: 1, Deadlines: 1}},
 		{"pause, cancel, crash", JobBounds{Pauses: 1, Cancels: 1, Crashes: 1}},
+		{"two pauses, a late copy of a resume", JobBounds{Pauses: 2, LateCopies: 1}},
 		{"two redrives", JobBounds{Redrives: 2}},
 		{"rows or manifest that vanish, crash", JobBounds{Vanishes: 1, Crashes: 1}},
 		{"rows or manifest that vanish, cancel", JobBounds{Vanishes: 1, Cancels: 1}},

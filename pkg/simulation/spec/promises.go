@@ -11,7 +11,7 @@ func Promises() []string {
 		"P6  given up only after as many counted attempts as are allowed; one's own write, its answer lost, is no loss",
 		"P7  attempts, deferrals and claims are bounded by the policy's numbers, whatever happens; a third loss in a row counts",
 		"P8  finished work is neither abandoned nor cancelled",
-		"P9  a cancel that was accepted is not taken back, and ends in cancelled",
+		"P9  what a person asked for is not taken back: a cancel that was accepted ends in cancelled, a pause with a resume of its own",
 		"P10 no row and no job is stuck: every fair run ends with all rows ended, dead letters sent and the queue empty",
 	}
 }

@@ -140,7 +140,7 @@ func (x *expansion) expiring(r Sweep) {
 	n := *x.s
 	wr, lands, bad := x.lossWrite(&n, r.Seen, 0)
 	n.Reaper = Sweep{}
-	says := Says{Text: "reaper's expire of generation {a} is refused", A: r.Seen.Gen}
+	says := Says{Text: "reaper's expire is refused"}
 	if lands {
 		switch {
 		case n.Row.Status == Abandoned:
@@ -164,14 +164,15 @@ func (x *expansion) lossRecord(n *World) {
 	n.Ghost.ByOwner = n.Ghost.ByOwner && !x.m.breaks(OneRecord)
 }
 
-// lossWrite is the write of Reaper.expire, by whoever runs that step.
+// lossWrite is the write of Reaper.expire, by whoever runs that step: of the row as it stood when the time was taken
+// (Reaper.claimed, Worker.refused), so that what the worker achieved since lets it be refused.
 func (x *expansion) lossWrite(n *World, seen Reading, skew int8) (wr Write, lands bool, bad string) {
 	wr = seen.write(OpExpire)
 	wr.Skew, wr.V = skew, x.m.next(x.m.limit(x.s), seen.standing(), Died)
 	if lands = x.write(n, wr); !lands {
 		return wr, false, ""
 	}
-	bad = x.endedBy(n, Died, Standing{New: seen.New})
+	bad = x.endedBy(n, Died, Standing{New: x.s.Row.New})
 	if who, live := x.m.trusting(x.s); live && x.s.Worker[who].Gen == seen.Gen {
 		bad = "P3 a claim is taken away while its worker may still start calls"
 	}

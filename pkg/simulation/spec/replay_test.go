@@ -172,10 +172,10 @@ func (r *replay) do(row pipeline.Task, w Write, due pipeline.Instant) error {
 	case OpCheckpoint:
 		_, err = store.Checkpoint(ctx, pipeline.CheckpointWrite{Fence: fence, Stage: int(w.Acc), Allowed: int(w.Allowed)})
 	case OpEnd:
-		_, err = store.End(ctx, pipeline.EndWrite{Fence: fence, Verdict: verdictOf(w.V), EndedBy: fence.ClaimID, Allowed: int(w.Allowed), ReadyAt: readyAt, DueAt: dueAt})
+		_, err = store.End(ctx, pipeline.EndWrite{Fence: fence, Verdict: verdictOf(w.V), Accepted: int(w.Acc), EndedBy: fence.ClaimID, Allowed: int(w.Allowed), ReadyAt: readyAt, DueAt: dueAt})
 	case OpExpire:
 		_, err = store.Expire(ctx, pipeline.ExpireWrite{
-			Seen: seen, Verdict: verdictOf(w.V), Now: r.at(w.Skew), MaxSkew: time.Duration(r.m.MaxSkew) * unit * time.Millisecond, ReadyAt: readyAt, DueAt: dueAt,
+			Seen: seen, Verdict: verdictOf(w.V), Now: r.at(w.Skew - w.Age), MaxSkew: time.Duration(r.m.MaxSkew) * unit * time.Millisecond, ReadyAt: readyAt, DueAt: dueAt,
 		})
 	case OpRing:
 		_, err = store.Ring(ctx, pipeline.RingWrite{Seen: seen, Due: later, Count: int(w.Count)})

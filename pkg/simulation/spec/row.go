@@ -87,9 +87,10 @@ type Write struct {
 	Status  Status // as seen
 	Rings   int8   // as seen
 	Same    bool   // due_at is still the one seen
-	Acc     int8   // the stage to accept; as seen (Expire); what stays (Redrive)
+	Acc     int8   // the stage to accept; as seen (Expire); as the worker knows it (End); what stays (Redrive)
 	Left    int8   // the expiry asked for, in ticks from now
 	Skew    int8   // of the caller's clock, in ticks
+	Age     int8   // ticks since the caller looked at that clock
 	Allowed int8
 	New     bool
 	Alone   bool
@@ -115,15 +116,16 @@ type Reading struct {
 	New                bool
 	Same               bool // nobody has set its due_at since
 	Rung               bool // it has been rung since
+	Age                int8 // ticks since; of one that an expiry is based on
 }
 
 func read(r *Row) Reading {
-	return Reading{r.Status, r.Gen, r.Att, r.Def, r.Los, r.Acc, r.Rings, r.New, true, false}
+	return Reading{r.Status, r.Gen, r.Att, r.Def, r.Los, r.Acc, r.Rings, r.New, true, false, 0}
 }
 
 // write is the reaper's kind of write: on condition of what was read.
 func (r Reading) write(op Op) Write {
-	return Write{Op: op, Gen: r.Gen, Status: r.Status, Rings: r.Rings, Same: r.Same, Acc: r.Acc}
+	return Write{Op: op, Gen: r.Gen, Status: r.Status, Rings: r.Rings, Same: r.Same, Acc: r.Acc, Age: r.Age}
 }
 
 func (r Reading) standing() Standing { return Standing{r.Att, r.Def, r.Los, r.Acc, r.New} }

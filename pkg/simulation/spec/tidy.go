@@ -46,7 +46,11 @@ func (m *Task) forget(s *World) {
 		w := &s.Worker[i]
 		w.Seen = w.Seen.needed(placeOps[w.At], w.At == RingSending || w.At == LossSending)
 	}
-	if m.Broken != Nothing || m.Deep > 0 {
+	if m.Deep > 0 {
+		return
+	}
+	m.forgetExpiries(s)
+	if m.Broken != Nothing {
 		return
 	}
 	late, r := &s.Late, &s.Row
@@ -55,11 +59,42 @@ func (m *Task) forget(s *World) {
 		if late.Gen < r.Gen || r.Gone {
 			*late = Write{}
 		}
+		if late.needsClaim() && r.Status != Claimed { // the next claim has another generation
+			*late = Write{}
+		}
 	case OpRing, OpPostpone, OpUnpark, OpClose:
 		if !late.Same || r.Gone {
 			*late = Write{}
 		}
 	}
+}
+
+// forgetExpiries takes out what expiries are based on once they will be refused: a claim that was renewed since, a stage
+// that was accepted, another generation. In a broken model some of them might still land; it has fewer histories.
+func (m *Task) forgetExpiries(s *World) {
+	if m.breaks(ExpiredAsIndexed) { // refused now, it may land later
+		return
+	}
+	lands := func(w Write, skew int8) bool {
+		w.Skew = skew
+		return !s.Row.Gone && m.allows(&s.Row, w)
+	}
+	if s.Reaper.Does == Expiring && !lands(s.Reaper.Seen.write(OpExpire), 0) {
+		s.Reaper.Seen = Reading{}
+	}
+	for i := range m.Workers {
+		if w := &s.Worker[i]; w.At == LossWrite && !lands(w.Seen.write(OpExpire), m.Skew[i]) {
+			w.Seen = Reading{}
+		}
+	}
+	if s.Late.Op == OpExpire && !lands(s.Late, s.Late.Skew) {
+		s.Late = Write{}
+	}
+}
+
+// needsClaim says that the write is about a row that is claimed.
+func (w Write) needsClaim() bool {
+	return w.Op == OpRenew || w.Op == OpCheckpoint || w.Op == OpEnd || w.Op == OpExpire
 }
 
 // The writes that what was read is for.
