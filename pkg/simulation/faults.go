@@ -97,14 +97,14 @@ func (k Kind) lasts() bool {
 
 // fallIll makes one in four of the faults that may last do so.
 func (w *World) fallIll(kind Kind, x *waiter) {
-	if kind.lasts() && w.draw("ill", len(w.history.Events))%4 == 0 {
+	if kind.lasts() && w.draw("ill", w.events())%4 == 0 {
 		x.p.ill = illness{kind, x.name, w.sched.time() + w.between(x, time.Second, 25*time.Second)}
 	}
 }
 
 // at decides what goes wrong at a call that is about to be released.
 func (f *faults) at(w *World, x *waiter) {
-	n := len(w.history.Events)
+	n := w.events()
 	if x.p != nil && !x.timer && x.p.ill.name == x.name && w.sched.time() < x.p.ill.until {
 		x.fault = x.p.ill.kind
 		return
@@ -136,7 +136,7 @@ func (f *faults) happens(w *World, t trait, n int) bool {
 
 // fire makes a fault happen: to the call, or to the world beside it.
 func (f *faults) fire(w *World, kind Kind, x *waiter) {
-	n := len(w.history.Events)
+	n := w.events()
 	if x == nil {
 		n = -1
 	}

@@ -28,8 +28,8 @@ func (s *watched) row(ctx context.Context, write audit.Write, ref pipeline.Ref, 
 	}
 	if errAfter == nil {
 		write.After = &after
-		if s.w.current != nil && err == nil {
-			s.w.current.Row = &after
+		if e := s.w.performed(); e != nil && err == nil {
+			e.Row = &after
 		}
 	}
 	s.w.audit.Row(write)
@@ -198,7 +198,7 @@ func (s *watched) Due(ctx context.Context, shard int, now pipeline.Instant, curs
 	}
 	old := s.w.faults.due[shard]
 	s.w.faults.due[shard] = rows
-	if s.w.current != nil && s.w.current.Fault == LagIndex {
+	if e := s.w.performed(); e != nil && e.Fault == LagIndex {
 		return old, "", nil
 	}
 	return rows, next, nil
@@ -212,7 +212,7 @@ func (s *watched) OpenJobs(ctx context.Context, cursor string) ([]pipeline.Job, 
 	}
 	old := s.w.faults.open
 	s.w.faults.open = jobs
-	if s.w.current != nil && s.w.current.Fault == LagIndex {
+	if e := s.w.performed(); e != nil && e.Fault == LagIndex {
 		return old, "", nil
 	}
 	return jobs, next, nil
@@ -220,7 +220,8 @@ func (s *watched) OpenJobs(ctx context.Context, cursor string) ([]pipeline.Job, 
 
 // partial says that an entry of the batch that is being performed comes back untried.
 func (w *World) partial(i int) bool {
-	return w.current != nil && w.current.Fault == PartialBatch && w.draw(w.current.Op, w.current.N*32+i)%3 == 0
+	e := w.performed()
+	return e != nil && e.Fault == PartialBatch && w.draw(e.Op, e.N*32+i)%3 == 0
 }
 
 func (w *World) born(id pipeline.JobID) {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,6 +32,7 @@ type World struct {
 	processes     []*process
 	count         map[role]int
 	policy        pipeline.Policy // what is deployed now
+	past          sync.Mutex      // of the next two: tries that one cancel aborts end together
 	history       History
 	current       *Event // being performed
 
@@ -103,8 +105,8 @@ func (w *World) run() Outcome {
 		if w.audit.Broken() != nil {
 			break
 		}
-		if len(w.history.Events) > maxEvents || w.sched.time() > maxTime {
-			w.audit.Stuck(w.trueTime(), fmt.Sprintf("after %d events and %v of virtual time (%s)", len(w.history.Events), w.sched.time(), w.waitsFor()))
+		if w.events() > maxEvents || w.sched.time() > maxTime {
+			w.audit.Stuck(w.trueTime(), fmt.Sprintf("after %d events and %v of virtual time (%s)", w.events(), w.sched.time(), w.waitsFor()))
 			break
 		}
 		may := w.sched.eligible()
@@ -148,7 +150,7 @@ func (s *scheduler) has(x *waiter) bool {
 
 // choose takes one of those who may go on: whoever the seed says, or once the world is calm whoever came first.
 func (w *World) choose(may []*waiter) *waiter {
-	n := len(w.history.Events)
+	n := w.events()
 	if w.Spec.Calm >= 0 && n >= w.Spec.Calm {
 		first := may[0]
 		for _, x := range may {
@@ -163,7 +165,7 @@ func (w *World) choose(may []*waiter) *waiter {
 
 // slow lets time go on to t although somebody could go on now: calls take their time.
 func (w *World) slow(t time.Duration) bool {
-	n := len(w.history.Events)
+	n := w.events()
 	if w.Spec.Calm >= 0 && n >= w.Spec.Calm || t-w.sched.time() > 5*time.Second {
 		return false
 	}
@@ -185,19 +187,35 @@ func (w *World) between(x *waiter, least, most time.Duration) time.Duration {
 	if most <= least {
 		return least
 	}
-	h := w.draw("between "+x.name+x.on, len(w.history.Events))
+	h := w.draw("between "+x.name+x.on, w.events())
 	return least + time.Duration(h%uint64(most-least)).Round(time.Millisecond)
 }
 
 // jitter is every process's: in [0,1).
 func (w *World) jitter() float64 {
-	return float64(w.draw("jitter", len(w.history.Events))%1000) / 1000
+	return float64(w.draw("jitter", w.events())%1000) / 1000
 }
 
 func (w *World) trueTime() pipeline.Instant { return epoch.Add(w.sched.time()) }
 
+// events is how many there are so far.
+func (w *World) events() int {
+	w.past.Lock()
+	defer w.past.Unlock()
+	return len(w.history.Events)
+}
+
+// performed is the event that is being performed; nil if there is none.
+func (w *World) performed() *Event {
+	w.past.Lock()
+	defer w.past.Unlock()
+	return w.current
+}
+
 // begin opens an event; what the call finds out is noted in it.
 func (w *World) begin(p *process, x *waiter) *Event {
+	w.past.Lock()
+	defer w.past.Unlock()
 	e := &Event{N: len(w.history.Events), At: w.sched.time(), Who: "world", Op: x.name, On: x.on, Write: x.write, Fault: x.fault}
 	if p != nil {
 		e.Who = p.name
@@ -209,6 +227,8 @@ func (w *World) begin(p *process, x *waiter) *Event {
 
 // finish closes it. Events that take time, as a try does, are closed after others that began later.
 func (w *World) finish(e *Event) {
+	w.past.Lock()
+	defer w.past.Unlock()
 	w.history.Events[e.N] = *e
 	if w.current == e {
 		w.current = nil
@@ -217,6 +237,8 @@ func (w *World) finish(e *Event) {
 
 // note adds words to the event that is being performed.
 func (w *World) note(format string, args ...any) {
+	w.past.Lock()
+	defer w.past.Unlock()
 	if w.current != nil {
 		w.current.Note = fmt.Sprintf(format, args...)
 	}
