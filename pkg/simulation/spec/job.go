@@ -230,6 +230,9 @@ func (m *Job) tidy(s *JobWorld) {
 		}
 		s.Opener = Opener{}
 	}
+	if m.Broken == NothingOfJob {
+		s.forget()
+	}
 }
 
 // stops is reap.standing.why for all rows but the finalize.

@@ -26,6 +26,22 @@ func (m *Job) same(s *JobWorld, seen JobSeen) bool {
 	return s.seen() == seen
 }
 
+// forget takes out what will be refused: a job that is not as it was read is never again so.
+func (s *JobWorld) forget() {
+	now := s.seen()
+	for i := range s.Finalizers {
+		if f := &s.Finalizers[i]; f.Part > 6 || (f.Part > 1 && f.Job != now) {
+			f.Job = JobSeen{Epoch: -1}
+		}
+	}
+	if s.Opener.Part > 0 && s.Opener.JobSeen != now {
+		s.Opener.Pause = -1
+	}
+	if s.Copy.On && s.Copy.Seen != now {
+		s.Copy = Resume{}
+	}
+}
+
 // people is submit.Submitter.Pause, Resume and Cancel, the deadline, triage.Triage.Redrive, and rows deleted.
 func (x *jobSteps) people() {
 	s, left := x.s, x.s.Left

@@ -286,7 +286,7 @@ func (x *expansion) meet(i int8, w Worker) {
 	switch w.At {
 	case LossWrite:
 		wr, lands, bad := x.lossWrite(&n, w.Seen, x.m.Skew[i])
-		n.Worker[i] = Worker{At: Asking, Bell: w.Bell, Claim: w.Claim, Alone: w.Alone}
+		n.Worker[i] = Worker{At: Asking, Bell: w.Bell, Claim: x.s.freshClaim(), Alone: w.Alone}
 		switch {
 		case lands && n.Row.Status == Abandoned:
 			n.Worker[i] = Worker{At: Letter, Bell: w.Bell, Gen: n.Row.Gen}
