@@ -12,9 +12,10 @@ import (
 // expired is what a sweep, and an observer, call it.
 const expired = "expired"
 
-// Expire ends a claim that lapsed: the record first, then the row by the same rule as its worker would have used.
-func (r *Reaper) Expire(ctx context.Context, row pipeline.Task) (pipeline.Task, error) {
-	return r.expire(ctx, row, "")
+// Expire ends a claim that had lapsed at a time from before the row was read: the record first, then the row by the same
+// rule as its worker would have used. A worker that renewed since, with answers that the row does not show yet, keeps it.
+func (r *Reaper) Expire(ctx context.Context, row pipeline.Task, at pipeline.Instant) (pipeline.Task, error) {
+	return r.expire(ctx, row, at, "")
 }
 
 // Exited expires, at once, every claim of a worker of this machine whose exit the caller has waited for, and releases
@@ -34,7 +35,7 @@ func (r *Reaper) Exited(ctx context.Context, worker string) (int, error) {
 				if row.Status != pipeline.TaskClaimed || row.ClaimedBy != worker {
 					continue
 				}
-				if _, err := r.expire(ctx, row, worker); err != nil && !errors.Is(err, pipeline.ErrFenced) {
+				if _, err := r.expire(ctx, row, r.cfg.Clock.Now(), worker); err != nil && !errors.Is(err, pipeline.ErrFenced) {
 					errs = append(errs, err)
 					continue
 				}
@@ -51,8 +52,7 @@ func (r *Reaper) Exited(ctx context.Context, worker string) (int, error) {
 	return n, errors.Join(errs...)
 }
 
-func (r *Reaper) expire(ctx context.Context, row pipeline.Task, exited string) (pipeline.Task, error) {
-	now := r.cfg.Clock.Now()
+func (r *Reaper) expire(ctx context.Context, row pipeline.Task, now pipeline.Instant, exited string) (pipeline.Task, error) {
 	deadline, err := r.deadline(ctx, row.Job)
 	if err != nil {
 		return row, err

@@ -110,7 +110,7 @@ func (r *Reaper) claimed(ctx context.Context, row pipeline.Task, now pipeline.In
 		if err != nil || !fresh.Expirable(lapsed) {
 			return "", err
 		}
-		_, err = r.Expire(ctx, fresh)
+		_, err = r.Expire(ctx, fresh, now)
 		return expired, err
 	}
 	due := max(row.ExpiresAt.Add(r.cfg.Policy.MaxSkew)+1, now+1)

@@ -155,7 +155,7 @@ func TestExpiry(t *testing.T) {
 		b.must(err)
 		journal := pipeline.Journal{Task: chunk0.ID, Generation: 1, Tries: []pipeline.Try{{Call: "a", Cost: 5}, {Call: "b", Cost: 6}, {Call: "c", Failure: pipeline.Fail(pipeline.Throttled, "slow")}}}
 		b.must(b.store.PutItem(b.ctx, theJob, pipeline.JournalKey(chunk0.ID, 1, 0), pipeline.Encode(journal)))
-		_, err = b.Expire(b.ctx, b.read(chunk0))
+		_, err = b.Expire(b.ctx, b.read(chunk0), b.clock.Now())
 		b.must(err)
 		budget, err := b.store.Budget(b.ctx, theJob)
 		b.must(err)
@@ -208,6 +208,28 @@ func TestCaseD11LaggingIndex(t *testing.T) {
 		b.must(err)
 		b.clock.Advance(time.Minute)
 		b.cfg.Store = lagging{b.store, []pipeline.Task{stale}}
+		_, err = reap.New(b.cfg).Sweep(b.ctx)
+		b.must(err)
+		if row := b.status(chunk0, pipeline.TaskPending); row.Attempts != 0 || row.Deferrals != 1 {
+			b.Errorf("got %d attempts and %d deferrals, want 0 and 1", row.Attempts, row.Deferrals)
+		}
+	})
+	in(t, "is read again, and meanwhile its worker wakes, renews with answers, and lapses again: that is another lapse", func(b *bench) {
+		row := b.claimed(b.row(0), "frozen")
+		b.clock.Advance(time.Minute)
+		b.cfg.Store = pipelinetest.Wrap(b.store, func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			err := do(ctx)
+			if op.Name == "Task" {
+				_, err := b.store.Renew(ctx, pipeline.RenewWrite{Fence: pipeline.Claim{Task: row}.Fence(), Expires: b.clock.Now() + 1, Answers: 5})
+				b.must(err)
+				b.clock.Advance(time.Minute)
+			}
+			return err
+		})
+		_, err := reap.New(b.cfg).Sweep(b.ctx)
+		b.must(err)
+		b.status(chunk0, pipeline.TaskClaimed)
+		b.cfg.Store = b.store
 		_, err = reap.New(b.cfg).Sweep(b.ctx)
 		b.must(err)
 		if row := b.status(chunk0, pipeline.TaskPending); row.Attempts != 0 || row.Deferrals != 1 {

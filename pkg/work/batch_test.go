@@ -60,7 +60,7 @@ func TestBatch(t *testing.T) {
 				b.Errorf("chunk %d: got %s, want %q", n, row.Reason, want)
 			}
 		}
-		if letters := b.letters(b.queues.Work); len(letters) != 1 || !strings.Contains(letters[0].Reason.Cause, "not a message of ours") {
+		if letters := b.letters(b.queues.Work); len(letters) != 1 || !strings.Contains(letters[0].Reason.Cause, "decode message") {
 			b.Errorf("got dead letters %v, want the one that is not ours, with the reason", letters)
 		}
 		b.pass(b.policy.AttemptBackoff - time.Second)

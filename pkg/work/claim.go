@@ -40,18 +40,19 @@ func (w *Worker) claim(ctx context.Context, source int, m pipeline.Message) (c *
 	seen, done := m.Generation, func() {}
 	alone := false
 	for range claimRounds {
+		asked := w.clock.Now()
 		c, row, err := w.claimOnce(ctx, m.Ref(), seen, alone)
 		if err != nil || c != nil {
 			return c, nil, done, err
 		}
 		write := pipeline.ClaimWrite{MaxAttempts: w.cfg.Policy.MaxAttempts, Now: w.clock.Now(), Alone: alone}
 		why := pipeline.WhyRefused(row, write)
-		expire := pipeline.ExpireWrite{Now: write.Now, MaxSkew: w.cfg.Policy.MaxSkew}
+		expire := pipeline.ExpireWrite{Now: asked, MaxSkew: w.cfg.Policy.MaxSkew}
 		switch {
 		case why == pipeline.RefusedMoved:
 			seen = row.Generation
 		case why == pipeline.RefusedHeld && row.Expirable(expire):
-			if _, err := w.cfg.Reaper.Expire(ctx, *row); err != nil && !errors.Is(err, pipeline.ErrFenced) {
+			if _, err := w.cfg.Reaper.Expire(ctx, *row, asked); err != nil && !errors.Is(err, pipeline.ErrFenced) {
 				return nil, nil, done, fmt.Errorf("expire the claim in the way: %w", err)
 			}
 			seen = row.Generation

@@ -167,7 +167,7 @@ type fakeReaper struct {
 	store pipeline.Store
 }
 
-func (r fakeReaper) Expire(ctx context.Context, row pipeline.Task) (pipeline.Task, error) {
+func (r fakeReaper) Expire(ctx context.Context, row pipeline.Task, _ pipeline.Instant) (pipeline.Task, error) {
 	now := r.b.clock.Now()
 	reason := pipeline.Fail(pipeline.Lost, "worker %s died", row.ClaimedBy)
 	v := pipeline.Next(r.b.policy, pipeline.StandingOf(row, 0), pipeline.EndingOf(reason, 0), now, 0)
@@ -207,7 +207,7 @@ func (b *bench) step(r fakeReaper, row pipeline.Task) error {
 	now := b.clock.Now()
 	switch {
 	case row.Status == pipeline.TaskClaimed && row.Expirable(pipeline.ExpireWrite{Now: now, MaxSkew: b.policy.MaxSkew}):
-		if row, err = r.Expire(b.ctx, row); err != nil || row.Status != pipeline.TaskPending || row.ReadyAt > now {
+		if row, err = r.Expire(b.ctx, row, now); err != nil || row.Status != pipeline.TaskPending || row.ReadyAt > now {
 			return err
 		}
 		return b.ring(row)

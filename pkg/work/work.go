@@ -28,7 +28,7 @@ type Store interface {
 // Reaper is what the engine asks of the reaper: the same step on a row that a sweep would do.
 type Reaper interface {
 	// Expire takes a lapsed claim away and returns the row as it is then.
-	Expire(ctx context.Context, row pipeline.Task) (pipeline.Task, error)
+	Expire(ctx context.Context, row pipeline.Task, at pipeline.Instant) (pipeline.Task, error)
 	// Exhaust applies Next to a pending row whose attempts are used up.
 	Exhaust(ctx context.Context, row pipeline.Task) error
 	// Bury sends an abandoned row's dead letter and marks it.
