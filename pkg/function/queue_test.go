@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"holdfast/pkg/config"
 	"holdfast/pkg/function"
 	"holdfast/pkg/pipeline"
@@ -147,6 +149,47 @@ func TestEvents(t *testing.T) {
 		s.wait(2 * time.Second)
 		if visible, _, _ := s.work.Depth(s.ctx); visible != 1 {
 			s.Error("the held one did not come back when that attempt must be over")
+		}
+	})
+	in(t, "what stays is named byte by byte as AWS wants it, and every id is one of the event's", func(s *stack) { // S-05
+		done := func(r *pipeline.Task) { r.Accepted, r.Bodies = 3, []int64{1, 1, 1} }
+		s.must(s.back.Queues.Ring(s.ctx, s.row(0, done)))
+		held := s.row(1)
+		_, err := s.back.Store.Claim(s.ctx, pipelinetest.ClaimOf(held, "other", s.clock.Now()))
+		s.must(err)
+		s.must(s.back.Queues.Ring(s.ctx, held))
+		s.must(s.back.Queues.Ring(s.ctx, s.row(2, done)))
+		s.around = func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if strings.Contains(op.On, "work#00002") {
+				panic("a bug")
+			}
+			return do(ctx)
+		}
+		answer := func(edit func(*events.SQSEvent)) string {
+			deliveries, err := s.work.Receive(s.ctx, 10, 0)
+			s.must(err)
+			event := sqsEvent(deliveries)
+			edit(&event)
+			answer, err := s.invoke(config.Work, s.process(config.Work).HandleQueue, event, config.Timeout(config.Work, s.policy))
+			s.must(err)
+			s.settle(s.work, deliveries, answer)
+			return string(answer)
+		}
+		as := func(*events.SQSEvent) {}
+		if got := answer(as); got != `{"batchItemFailures":[{"itemIdentifier":"m-1"},{"itemIdentifier":"m-2"}]}` && got != `{"batchItemFailures":[{"itemIdentifier":"m-2"},{"itemIdentifier":"m-1"}]}` {
+			s.Errorf("got %s, want the held one and the one that panicked", got)
+		}
+		s.must(s.back.Queues.Ring(s.ctx, s.row(3, done)))
+		if got := answer(as); got != `{"batchItemFailures":[]}` {
+			s.Errorf("got %s, want an empty list when all are done", got)
+		}
+		s.must(s.back.Queues.Ring(s.ctx, held))
+		s.must(s.back.Queues.Ring(s.ctx, s.row(4, done)))
+		if got := answer(func(e *events.SQSEvent) { e.Records[1].MessageId = e.Records[0].MessageId }); got != `{"batchItemFailures":[{"itemIdentifier":"m-0"}]}` {
+			s.Errorf("got %s, want the id that two records share", got)
+		}
+		if n := s.model.count(); n != 0 {
+			s.Errorf("got %d calls for what was done before", n)
 		}
 	})
 	in(t, "a dead letter that cannot be sent: the message stays", func(s *stack) {
