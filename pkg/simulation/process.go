@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"holdfast/pkg/ingest"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelinetest"
 	"holdfast/pkg/wiring"
@@ -62,6 +63,7 @@ func (w *World) start(kind role, policy pipeline.Policy) *process {
 	}
 	p.system = wiring.New(back, wiring.Config{
 		Tenant: tenant, Worker: p.name, Policy: policy, Clock: clock{p}, Model: &model{p}, InFlight: 4, Claims: 2,
+		Read: ingest.New(ingest.Config{Clock: clock{p}}).Read,
 		Poll: w.Spec.poll(), Jitter: w.jitter, NewID: p.newID,
 	})
 	w.processes = append(w.processes, p)

@@ -13,6 +13,7 @@ import (
 
 	"holdfast/pkg/awsclient"
 	"holdfast/pkg/dynamostore"
+	"holdfast/pkg/ingest"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelinetest"
 	"holdfast/pkg/pipelinetest/awstest"
@@ -56,7 +57,7 @@ func TestCaseD09HotPartition(t *testing.T) {
 	back := wiring.InMemory(p, pipeline.NewRealClock()) // of which the queues and the blobs
 	back.Store = opened()
 	model := &counting{asked: map[pipeline.ReplyKey]int{}}
-	system := wiring.New(back, wiring.Config{Tenant: "tenant", Worker: "hot", Policy: p, Model: model, InFlight: 64, Claims: 64, Poll: time.Second, Jitter: half})
+	system := wiring.New(back, wiring.Config{Tenant: "tenant", Worker: "hot", Policy: p, Model: model, Read: ingest.New(ingest.Config{Clock: pipeline.NewRealClock()}).Read, InFlight: 64, Claims: 64, Poll: time.Second, Jitter: half})
 	job, _, err := system.Submitter.Submit(t.Context(), submit.Submission{
 		Name: "contract.txt", Source: []byte(text(chunks)), Definition: pipelinetest.NewDefinition(1, 1), Model: model.Info(),
 	})

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"holdfast/pkg/ingest"
 	"holdfast/pkg/memory"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelinetest"
@@ -82,6 +83,7 @@ func (w *world) end() {
 // start runs a process.
 func (w *world) start(name string, cfg wiring.Config, run func(*wiring.System)) {
 	cfg.Worker, cfg.Tenant, cfg.Policy, cfg.Clock = name, "tenant", w.policy, w.clock
+	cfg.Read = ingest.New(ingest.Config{Clock: w.clock}).Read
 	n := 0
 	var mu sync.Mutex
 	cfg.NewID = func() string {
