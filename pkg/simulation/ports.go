@@ -80,8 +80,8 @@ func (w *World) faulty(ctx context.Context, p *process, x *waiter, do func(conte
 
 // freeze stops a process for longer than its claims last.
 func (w *World) freeze(p *process, x *waiter) {
-	w.audit.Frozen(p.name, w.trueTime())
 	p.frozen = w.sched.time() + w.between(x, p.policy.ClaimTTL+p.policy.MaxSkew, 2*p.policy.ClaimTTL+40*time.Second)
+	w.audit.Frozen(p.name, epoch.Add(p.frozen))
 }
 
 // thawed waits until the process is woken, or dead.

@@ -3,6 +3,7 @@ package work_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -183,9 +184,15 @@ func TestJournal(t *testing.T) {
 	in(t, "names every try although the first copy of a page lands after the last", func(b *bench) {
 		b.rung(0, lots)
 		var late func(context.Context) error
+		var mu sync.Mutex
 		b.start("worker", tries(30, 700*time.Millisecond), around(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
-			if late == nil && op.Name == "PutItem" && strings.Contains(op.On, "#tries#") {
+			mu.Lock()
+			first := late == nil && op.Name == "PutItem" && strings.Contains(op.On, "#tries#")
+			if first {
 				late = do
+			}
+			mu.Unlock()
+			if first {
 				return pipelinetest.ErrLost
 			}
 			return do(ctx)

@@ -108,7 +108,7 @@ type claim struct {
 // worker is what the auditor remembers of a process.
 type worker struct {
 	dead    bool
-	frozen  pipeline.Instant // when it was last frozen
+	frozen  pipeline.Instant // until then it was
 	trouble []pipeline.Instant
 	late    bool                      // a write of its landed late, some time
 	looked  map[pipeline.ReplyKey]int // step at which it last read that a reply is stored
@@ -145,8 +145,8 @@ func (a *Auditor) Died(name string) {
 	a.worker(name).dead = true
 }
 
-// Frozen tells that a process sees and does nothing until it is woken.
-func (a *Auditor) Frozen(name string, at pipeline.Instant) { a.worker(name).frozen = at }
+// Frozen tells that a process sees and does nothing until then.
+func (a *Auditor) Frozen(name string, until pipeline.Instant) { a.worker(name).frozen = until }
 
 // Trouble tells that a call of a process went wrong; late, that its write lands later.
 func (a *Auditor) Trouble(name string, at pipeline.Instant, late bool) {
