@@ -51,6 +51,9 @@ func (s Spec) Policy(n int) pipeline.Policy {
 	if n > 0 {
 		p.MaxAttempts = 2 + (s.of("attempts", 2)+s.of(fmt.Sprint("deployed", n), 2))%2
 		p.ClaimTTL = []time.Duration{20 * time.Second, 30 * time.Second}[s.of(fmt.Sprint("ttl", n), 2)]
+		if s.of(fmt.Sprint("fewer deferrals", n), 3) == 0 { // than the jobs that are there may need until their deadlines
+			p.JobDeadline, p.MaxDeferrals = 5*time.Minute, 4
+		}
 	}
 	return p
 }

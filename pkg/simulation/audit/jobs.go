@@ -87,7 +87,8 @@ func (a *Auditor) Job(w JobWrite) {
 	if w.Before.Deadline != w.After.Deadline {
 		j.deadlines++
 		j.moved = w.At
-		a.check("P5", id, w.After.Deadline > w.Before.Deadline, "%s brought the deadline forward: %s -> %s", w.Op, w.Before.Deadline, w.After.Deadline)
+		begins := w.Before.Status == pipeline.JobPlanned || w.Op == Redrive // with the time that the policy has by then
+		a.check("P5", id, w.After.Deadline > w.Before.Deadline || begins && w.After.Deadline > w.At, "%s brought the deadline forward: %s -> %s", w.Op, w.Before.Deadline, w.After.Deadline)
 	}
 	j.Job = w.After
 	if w.After.Status.Ended() && !w.Before.Status.Ended() {
