@@ -80,7 +80,8 @@ func TestFunctionsThatCrashAndAreDeployedAgainInTheMiddle(t *testing.T) {
 	document := b.document(30_000, "")
 	done := make(chan outcome, 1)
 	go func() { done <- b.reviews(completed, document, "--policy", policy) }()
-	b.deploy("policy="+policy, "offline-pace=100ms") // other code and other settings, while chunks are claimed
+	// Other settings, while chunks are claimed. They crash too: which calls do is fixed, and how far the first got is not.
+	b.deploy("policy="+policy, "offline-fail=crash=3%", "offline-pace=100ms")
 	o := <-done
 	b.whole(o)
 	lost := 0

@@ -18,8 +18,10 @@ import (
 	"holdfast/pkg/simulation"
 )
 
-// round is how many worlds a long run does between two looks at its state file.
-const round = 20_000
+const (
+	round = 1000   // worlds are run between two looks at the state file
+	long  = 20_000 // a run of more does not print its end states, nor force faults
+)
 
 // progress is what the state file of a long run holds.
 type progress struct {
@@ -38,14 +40,14 @@ func TestSim(t *testing.T) {
 	for p.Done < *worlds && until(begin) {
 		n := min(round, *worlds-p.Done)
 		report := spread(t, "worlds", p.Next, n, left(begin)*6/10)
-		report.Ends = counted(report.Ends, *worlds > round)
+		report.Ends = counted(report.Ends, *worlds > long)
 		p.Report.Add(report)
 		p.Next, p.Done = p.Next+uint64(n), p.Done+n
 		keep(t, p)
 		if len(p.Report.Broken) > 0 {
 			break
 		}
-		if *worlds > round {
+		if *worlds > long {
 			fmt.Printf("%d of %d worlds, next seed %d\n", p.Done, *worlds, p.Next)
 		}
 	}
