@@ -42,8 +42,13 @@ type process struct {
 	ids  int
 }
 
-// start makes a process over the world's backend, with its ports as parking points.
+// start makes a process of the tenant's.
 func (w *World) start(kind role, policy pipeline.Policy) *process {
+	return w.startFor(tenant, kind, policy)
+}
+
+// startFor makes a process over the world's backend, with its ports as parking points.
+func (w *World) startFor(tenant string, kind role, policy pipeline.Policy) *process {
 	w.count[kind]++
 	p := &process{w: w, name: fmt.Sprintf("%s-%d", kind, w.count[kind]), role: kind, policy: policy, done: make(chan struct{})}
 	p.skew = w.skewOf(p)

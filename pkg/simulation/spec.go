@@ -71,15 +71,25 @@ func (s Spec) model() pipeline.ModelInfo {
 func (s Spec) definition() pipeline.Definition {
 	return pipelinetest.NewDefinition(s.Stages, s.Calls, func(d *pipeline.Definition) {
 		d.Tolerance = 1
+		for s := 1; s < len(d.Stages); s++ { // the last call of a stage, where the first of the stage before found something
+			calls := d.Stages[s].Calls
+			calls[len(calls)-1].Gate = &pipeline.Gate{Call: d.Stages[s-1].Calls[0].ID, Min: 0.5}
+		}
 		d.Chunking = pipeline.Chunking{Lines: true, MaxChunks: 100}
 	})
 }
+
+// unreadable says that what is submitted is no document: binary data.
+func (s Spec) unreadable() bool { return s.Faults && s.of("unreadable", 20) == 0 }
 
 // document has a line for each chunk; drafts of it differ in their last one.
 func (s Spec) document(draft int) string {
 	var b strings.Builder
 	for n := range s.Chunks {
 		word := "pay"
+		if s.unreadable() {
+			word = "\x00"
+		}
 		if n == s.Chunks-1 && draft > 0 {
 			word = fmt.Sprintf("pay in draft %d", draft)
 		}
@@ -87,6 +97,12 @@ func (s Spec) document(draft int) string {
 	}
 	return b.String()
 }
+
+// page is how large the store's pages are, in bytes: in one world of three each has one entry.
+func (s Spec) page() int { return []int{1, pipeline.MaxPage, pipeline.MaxPage}[s.of("page", 3)] }
+
+// supervised says that somebody waits for the exit of workers, and says so.
+func (s Spec) supervised() bool { return s.of("supervised", 2) == 0 }
 
 func (s Spec) poll() time.Duration { return 5 * time.Minute }
 

@@ -24,6 +24,8 @@ type job struct {
 	raised    pipeline.Money
 	opened    pipeline.Money
 	ceiling   bool // money ran short
+	feed      map[string]said
+	groups    map[group]bool
 }
 
 func (j *job) was(s pipeline.JobStatus) bool { return j.Status == s }
@@ -67,7 +69,7 @@ func (a *Auditor) Job(w JobWrite) {
 	}
 	if w.Before.ID == "" {
 		a.check("P2", id, w.Op == Put, "%s brought a job to life", w.Op)
-		a.jobs[w.After.ID] = &job{Job: w.After, moved: w.At, deadlines: 1, ends: map[int64]int{}}
+		a.jobs[w.After.ID] = &job{Job: w.After, moved: w.At, deadlines: 1, ends: map[int64]int{}, feed: map[string]said{}, groups: map[group]bool{}}
 		return
 	}
 	j := a.jobs[w.After.ID]
