@@ -67,7 +67,7 @@ func (w *World) startFor(tenant string, kind role, policy pipeline.Policy) *proc
 		Close: func() error { return nil },
 	}
 	p.system = wiring.New(back, wiring.Config{
-		Tenant: tenant, Worker: p.name, Policy: policy, Clock: clock{p}, Model: &model{p}, InFlight: 4, Claims: 2,
+		Tenant: tenant, Worker: p.name, Policy: policy, Clock: clock{p}, Model: &model{p}, InFlight: w.Spec.inFlight(), Claims: 2,
 		Read: ingest.New(ingest.Config{Clock: clock{p}}).Read,
 		Poll: w.Spec.poll(), Jitter: w.jitter, NewID: p.newID,
 	})

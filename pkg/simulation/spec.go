@@ -104,6 +104,9 @@ func (s Spec) page() int { return []int{1, pipeline.MaxPage, pipeline.MaxPage}[s
 // supervised says that somebody waits for the exit of workers, and says so.
 func (s Spec) supervised() bool { return s.of("supervised", 2) == 0 }
 
+// inFlight is how many tries a worker sends at once.
+func (s Spec) inFlight() int { return []int{1, 2, 4, 4}[s.of("in flight", 4)] }
+
 func (s Spec) poll() time.Duration { return 5 * time.Minute }
 
 func (s Spec) sweep() time.Duration {

@@ -75,6 +75,9 @@ func (a *Auditor) became(w Write, b, n *pipeline.Task, r pipeline.Record, known 
 		from := r.EndedAt
 		if w.Op == Expire { // several may have written this record
 			from = min(from, b.ExpiresAt)
+			if n := len(known.claims); w.Exited != "" && n > 0 { // one of them knew of the exit before the claim lapsed
+				from = min(from, known.claims[n-1].kept.Add(-w.Policy.MaxSkew))
+			}
 		}
 		a.check("P7", id, n.ReadyAt >= from.Add(first.wait)-1, "%s is tried again after %v, want at least %v", r.Outcome, n.ReadyAt.Sub(from), first.wait)
 	}

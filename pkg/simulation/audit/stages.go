@@ -42,6 +42,7 @@ func (a *Auditor) body(w Write, n *pipeline.Task, item []byte) {
 	}
 	calls := a.cfg.Definition.Stages[n.Accepted-1].Calls
 	before := a.earlier(n)
+	a.onFeed(n)
 	a.check("P1", id, len(body.Cells) == len(calls), "stage %d has %d calls, its body %d cells", n.Accepted, len(calls), len(body.Cells))
 	for _, call := range calls {
 		i := slices.IndexFunc(body.Cells, func(c pipeline.Cell) bool { return c.Call == call.ID })
@@ -67,6 +68,18 @@ func (a *Auditor) earlier(n *pipeline.Task) map[string]pipeline.Cell {
 		}
 	}
 	return cells
+}
+
+// onFeed: who follows the feed knows what a stage found before the next stage is accepted, whoever died in between.
+func (a *Auditor) onFeed(n *pipeline.Task) {
+	j := a.jobs[n.Job]
+	for stage := 1; stage < n.Accepted && j != nil && !a.restored; stage++ {
+		generation := n.Bodies[stage-1]
+		item, _ := a.item(n.Job, pipeline.BodyKey(n.ID, stage, generation))
+		body, err := pipeline.Decode[pipeline.StageBody](item, "stage body")
+		shown := err == nil && (len(body.Findings) == 0 || j.groups[group{n.ID, stage, generation}])
+		a.check("P1", n.Ref.String(), shown, "stage %d is accepted, and the %d findings of stage %d are not on the feed", n.Accepted, len(body.Findings), stage)
+	}
 }
 
 // gated says that a call is not needed: the one that it asks about was answered with too little, or not needed itself.
