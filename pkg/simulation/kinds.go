@@ -130,7 +130,7 @@ var traits = []trait{
 	{kind: RefuseAnswer, at: complete, most: 3, rate: often},
 	{kind: ModelStorm, at: complete, most: 2, rate: often},
 	{kind: ModelOutage, at: complete, most: 1, rate: often},
-	{kind: DeployAll, at: anyCall, most: 6, rate: seldom},
+	{kind: DeployAll, at: anyCall, most: 10, rate: seldom},
 	{kind: DeployBeside, at: anyCall, most: 2, rate: rarely},
 	{kind: CancelJob, at: anyCall, most: 1, rate: rarely},
 	{kind: PauseJob, at: anyCall, most: 2, rate: rarely},

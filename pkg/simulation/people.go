@@ -134,15 +134,7 @@ func (h *people) act(w *World, kind Kind, x *waiter) {
 			return err
 		})
 	case PauseJob:
-		h.do(w, "pause", func(ctx context.Context) error {
-			_, err := desk.Submitter.Pause(ctx, id)
-			return err
-		})
-		h.later(1)
-		w.later(w.between(x, time.Second, 20*time.Minute), "resume", string(id), func() {
-			h.later(-1)
-			h.do(w, "resume", func(ctx context.Context) error { return h.resume(ctx, w, id) })
-		})
+		h.pause(w, x, id, 2)
 	case RedriveJob:
 		h.sometime(w, x, "redrive", func(ctx context.Context) error {
 			_, err := desk.Triage.Redrive(ctx, id)
@@ -159,6 +151,28 @@ func (h *people) act(w *World, kind Kind, x *waiter) {
 	case SubmitDraft:
 		h.do(w, "submit a draft", func(ctx context.Context) error { _, err := w.submit(ctx, 1, false); return err })
 	}
+}
+
+// pause pauses a job, resumes it later, and soon after changes its mind again, a number of times.
+func (h *people) pause(w *World, x *waiter, id pipeline.JobID, again int) {
+	submitter := w.desk.system.Submitter
+	h.do(w, "pause", func(ctx context.Context) error {
+		_, err := submitter.Pause(ctx, id)
+		return err
+	})
+	h.later(1)
+	w.later(w.between(x, time.Second, 20*time.Minute), "resume", string(id), func() {
+		h.later(-1)
+		h.do(w, "resume", func(ctx context.Context) error { return h.resume(ctx, w, id) })
+		if again == 0 || w.draw("pause again", w.events())%2 == 0 {
+			return
+		}
+		h.later(1)
+		w.later(w.between(x, time.Second, 90*time.Second), "pause", string(id), func() {
+			h.later(-1)
+			h.pause(w, x, id, again-1)
+		})
+	})
 }
 
 // sometime runs a command: at once, or within half an hour, when much may have ended.

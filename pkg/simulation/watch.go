@@ -90,7 +90,7 @@ func (s *watched) Redrive(ctx context.Context, rw pipeline.RedriveWrite) (row pi
 	before, _ := s.w.store.Job(s.w.ctx, rw.Job.ID)
 	s.row(ctx, audit.Write{Op: audit.Redrive, Seen: &rw.Task}, rw.Task.Ref, func() error { row, job, err = s.Store.Redrive(ctx, rw); return err })
 	after, _ := s.w.store.Job(s.w.ctx, rw.Job.ID)
-	s.w.audit.Job(audit.JobWrite{Op: audit.Redrive, By: s.p.name, At: s.w.trueTime(), Before: before, After: after, Err: err})
+	s.w.audit.Job(audit.JobWrite{Op: audit.Redrive, Seen: &rw.Job, By: s.p.name, At: s.w.trueTime(), Before: before, After: after, Err: err})
 	return row, job, err
 }
 
@@ -144,7 +144,7 @@ func (s *watched) SetJob(ctx context.Context, seen, next pipeline.Job) (stands p
 	if err == nil {
 		s.w.note("%s -> %s, epoch %d %s", before.Status, after.Status, after.Epoch, after.Reason)
 	}
-	s.w.audit.Job(audit.JobWrite{Op: audit.Set, By: s.p.name, At: s.w.trueTime(), Before: before, After: after, Err: err})
+	s.w.audit.Job(audit.JobWrite{Op: audit.Set, Seen: &seen, By: s.p.name, At: s.w.trueTime(), Before: before, After: after, Err: err})
 	return stands, err
 }
 
