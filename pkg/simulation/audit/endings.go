@@ -200,6 +200,9 @@ func (a *Auditor) putOff(w Write, r pipeline.Record) {
 	if r.Failure.Kind != pipeline.Busy || w.Ref.ID.Kind() != pipeline.TaskWork || a.cfg.Shared || a.restored || j == nil || j.ceiling {
 		return
 	}
+	if !j.was(pipeline.JobRunning) || w.At.Sub(j.moved) < 5*time.Minute { // a person was in the way
+		return
+	}
 	trouble := false
 	for _, at := range a.worker(w.By).trouble {
 		trouble = trouble || at >= r.ClaimedAt.Add(-time.Minute)
