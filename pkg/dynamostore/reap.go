@@ -94,7 +94,6 @@ func (s *Store) Close(ctx context.Context, w pipeline.CloseWrite) (pipeline.Task
 		set("status", string(w.Status)),
 		set("reason", reasonText(w.Reason)),
 		set(DueAtKey, int64(w.Due)),
-		set("ended_by", pipeline.ClosedBy),
 		listing(w.Seen.Ref, w.Status),
 	)
 }

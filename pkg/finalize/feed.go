@@ -19,22 +19,67 @@ const groupBytes = pipeline.MaxItem / 4
 // maxGroups is more groups than one emission has: the groups of a claim are numbered, and each number counts once.
 const maxGroups = 100_000
 
-// readFeed is the last that the feed says of each finding.
-func (f *Finalizer) readFeed(ctx context.Context, job pipeline.JobID) (map[string]pipeline.Finding, error) {
-	last := map[string]pipeline.Finding{}
+// groupOf names a group of a task's stage: it is on the feed once.
+type groupOf struct {
+	task       pipeline.TaskID
+	stage      int
+	generation int64
+}
+
+// heard is what the feed said when it was read.
+type heard struct {
+	last   map[string]pipeline.Finding // of each finding
+	groups map[groupOf]bool
+	late   []pipeline.FindingGroup // of accepted bodies, and not on the feed yet
+}
+
+// readFeed is what the feed says. Groups of accepted bodies that are not on it may be on their way: a worker that lost
+// its claim may still put one.
+func (f *Finalizer) readFeed(ctx context.Context, job pipeline.JobID, state State, bodies stageBodies) (heard, error) {
+	h := heard{last: map[string]pipeline.Finding{}, groups: map[groupOf]bool{}}
+	if err := f.hear(ctx, job, h); err != nil {
+		return heard{}, err
+	}
+	for n, row := range state.Work {
+		for _, body := range bodies[n] {
+			if len(body.Findings) > 0 && !h.groups[groupOf{row.ID, body.Stage, body.Generation}] {
+				h.late = append(h.late, pipeline.FindingGroup{
+					Job: job, Task: row.ID, Stage: body.Stage, Generation: body.Generation, Findings: body.Findings, At: f.cfg.Clock.Now(),
+				})
+			}
+		}
+	}
+	return h, nil
+}
+
+// catchUp puts what may be on its way, so that it changes nothing when it arrives: a group is on the feed once.
+func (f *Finalizer) catchUp(ctx context.Context, h heard) error {
+	for _, group := range h.late {
+		if err := f.cfg.Store.PutFindings(ctx, group); err != nil {
+			return fmt.Errorf("put the findings of %s on the feed: %w", group.Task, err)
+		}
+		for _, finding := range group.Findings {
+			h.last[finding.ID] = finding
+		}
+	}
+	return nil
+}
+
+func (f *Finalizer) hear(ctx context.Context, job pipeline.JobID, h heard) error {
 	var after int64
 	for {
 		groups, err := f.cfg.Store.Findings(ctx, job, after, feedPage)
 		if err != nil {
-			return nil, fmt.Errorf("read the feed: %w", err)
+			return fmt.Errorf("read the feed: %w", err)
 		}
 		if len(groups) == 0 {
-			return last, nil
+			return nil
 		}
 		for _, group := range groups {
 			after = max(after, group.Seq)
+			h.groups[groupOf{group.Task, group.Stage, group.Generation}] = true
 			for _, finding := range group.Findings {
-				last[finding.ID] = finding
+				h.last[finding.ID] = finding
 			}
 		}
 	}

@@ -104,16 +104,19 @@ func (f *Finalizer) decide(ctx context.Context, a pipeline.Attempt, job pipeline
 	if err := a.Fence(ctx); err != nil {
 		return "", err
 	}
-	if err := f.emit(ctx, a.Claim(), round, job, merged, feed); err != nil {
+	if err := f.catchUp(ctx, feed); err != nil {
+		return "", err
+	}
+	if err := f.emit(ctx, a.Claim(), round, job, merged, feed.last); err != nil {
 		return "", err
 	}
 	return result.Status, f.end(ctx, a.Claim(), job, result)
 }
 
 // work puts the result together. Nothing is written.
-func (f *Finalizer) work(ctx context.Context, a pipeline.Attempt, job pipeline.Job, state State) (pipeline.Result, Merged, map[string]pipeline.Finding, error) {
-	fail := func(err error) (pipeline.Result, Merged, map[string]pipeline.Finding, error) {
-		return pipeline.Result{}, Merged{}, nil, err
+func (f *Finalizer) work(ctx context.Context, a pipeline.Attempt, job pipeline.Job, state State) (pipeline.Result, Merged, heard, error) {
+	fail := func(err error) (pipeline.Result, Merged, heard, error) {
+		return pipeline.Result{}, Merged{}, heard{}, err
 	}
 	body, err := f.cfg.Blobs.Blob(ctx, job.Fingerprint)
 	if err != nil {
@@ -139,7 +142,7 @@ func (f *Finalizer) work(ctx context.Context, a pipeline.Attempt, job pipeline.J
 	if err != nil {
 		return fail(err)
 	}
-	feed, err := f.readFeed(ctx, job.ID)
+	feed, err := f.readFeed(ctx, job.ID, state, bodies)
 	if err != nil {
 		return fail(err)
 	}

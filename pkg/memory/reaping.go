@@ -97,7 +97,6 @@ func (s *Store) Close(ctx context.Context, w pipeline.CloseWrite) (pipeline.Task
 		row.Status = w.Status
 		row.Reason = w.Reason
 		row.DueAt = w.Due
-		row.EndedBy = pipeline.ClosedBy
 	})
 }
 

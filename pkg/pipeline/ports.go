@@ -94,8 +94,8 @@ type Reaping interface {
 	Postpone(ctx context.Context, seen Task, due Instant) (Task, error)
 	// Unpark: the row is parked, with the generation, rings and due_at seen. Sets pending, ready and due now, rings 0.
 	Unpark(ctx context.Context, seen Task, now Instant) (Task, error)
-	// Close: the row is pending or parked as seen, with its generation, rings and due_at. Sets status, reason, due_at;
-	// ended by [ClosedBy].
+	// Close: the row is pending or parked as seen, with its generation, rings and due_at. Sets status, reason, due_at.
+	// ended_by goes on to name the record of the last attempt that counts.
 	Close(ctx context.Context, w CloseWrite) (Task, error)
 	// Buried: the row is abandoned, at this generation. Marks that its dead letter was sent; it leaves the due index.
 	Buried(ctx context.Context, ref Ref, generation int64) error
@@ -158,7 +158,7 @@ type ExpireWrite struct {
 // ExpiredBy is the ender of a claim that the reaper expired.
 const ExpiredBy = "expired"
 
-// ClosedBy is the ender of a row that nobody held.
+// ClosedBy is the ender of a row that nobody held, as earlier versions named it.
 const ClosedBy = "closed"
 
 // RingWrite says that a message is about to be sent.

@@ -260,7 +260,7 @@ func closeRow(b *bench, seen pipeline.Task) (pipeline.Task, error) {
 }
 
 func closed(row *pipeline.Task) {
-	row.Status, row.DueAt, row.EndedBy = pipeline.TaskAbandoned, later, pipeline.ClosedBy
+	row.Status, row.DueAt = pipeline.TaskAbandoned, later
 	row.Reason = pipeline.Fail(pipeline.Exhausted, "used up")
 }
 

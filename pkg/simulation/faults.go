@@ -161,7 +161,7 @@ func (f *faults) fire(w *World, kind Kind, x *waiter) {
 		}
 	case DeployAll, DeployBeside:
 		w.deploy(kind, x)
-	case CancelJob, PauseJob, RedriveJob, SubmitMore, SubmitDraft:
+	case CancelJob, PauseJob, RedriveJob, SubmitMore, SubmitDraft, SubmitElsewhere:
 		w.people.act(w, kind, x)
 	case Restore:
 		w.restoreLater(x)

@@ -44,12 +44,13 @@ const (
 	DeployAll    Kind = "deploy: all replaced at once, by another policy"
 	DeployBeside Kind = "deploy: N and N-1 side by side"
 
-	CancelJob   Kind = "person cancels"
-	PauseJob    Kind = "person pauses, and resumes later"
-	RedriveJob  Kind = "person redrives"
-	SubmitMore  Kind = "person submits again"
-	SubmitDraft Kind = "person submits another draft"
-	HoldJob     Kind = "job held as planned, started later"
+	CancelJob       Kind = "person cancels"
+	PauseJob        Kind = "person pauses, and resumes later"
+	RedriveJob      Kind = "person redrives"
+	SubmitMore      Kind = "person submits again"
+	SubmitDraft     Kind = "person submits another draft"
+	SubmitElsewhere Kind = "another tenant submits the document"
+	HoldJob         Kind = "job held as planned, started later"
 
 	Restore Kind = "older table restored"
 )
@@ -129,13 +130,14 @@ var traits = []trait{
 	{kind: RefuseAnswer, at: complete, most: 3, rate: often},
 	{kind: ModelStorm, at: complete, most: 2, rate: often},
 	{kind: ModelOutage, at: complete, most: 1, rate: often},
-	{kind: DeployAll, at: anyCall, most: 6, rate: seldom},
+	{kind: DeployAll, at: anyCall, most: 10, rate: seldom},
 	{kind: DeployBeside, at: anyCall, most: 2, rate: rarely},
 	{kind: CancelJob, at: anyCall, most: 1, rate: rarely},
 	{kind: PauseJob, at: anyCall, most: 2, rate: rarely},
 	{kind: RedriveJob, at: anyCall, most: 2, rate: rarely},
 	{kind: SubmitMore, at: anyCall, most: 2, rate: rarely},
 	{kind: SubmitDraft, at: anyCall, most: 1, rate: rarely},
+	{kind: SubmitElsewhere, at: anyCall, most: 1, rate: rarely},
 	{kind: HoldJob, born: true, most: 1},
 	{kind: Restore, at: anyCall, most: 1, rate: rarely},
 }

@@ -61,7 +61,7 @@ func (m *model) Complete(ctx context.Context, r pipeline.Request) (response pipe
 // answerTo depends on the question alone: some find something.
 func answerTo(r pipeline.Request) string {
 	n := mix(uint64(len(r.Prompt))*31 + uint64(len(r.Shared)))
-	for _, c := range []byte(r.Prompt) {
+	for _, c := range []byte(r.Shared + r.Prompt) {
 		n = mix(n ^ uint64(c))
 	}
 	if n%2 == 0 {

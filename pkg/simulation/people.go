@@ -95,17 +95,25 @@ func (h *people) start(ctx context.Context, w *World, id pipeline.JobID) error {
 
 // submit gives a document in, again and again while the store does not answer.
 func (w *World) submit(ctx context.Context, draft int, hold bool) (pipeline.Job, error) {
+	return w.submitAt(ctx, func() *process { return w.desk }, draft, hold)
+}
+
+func (w *World) submitAt(ctx context.Context, desk func() *process, draft int, hold bool) (pipeline.Job, error) {
 	var job pipeline.Job
 	var err error
+	began := w.trueTime()
 	for range 50 {
-		job, _, err = w.desk.system.Submitter.Submit(ctx, submit.Submission{
+		job, _, err = desk().system.Submitter.Submit(ctx, submit.Submission{
 			Name: fmt.Sprintf("contract-%d.txt", draft), Source: []byte(w.Spec.document(draft)), Definition: w.Spec.definition(),
 			Model: w.Spec.model(), MaxCost: w.Spec.maxCost(), Hold: hold,
 		})
+		if err == nil {
+			w.audit.Submitted(job, began)
+		}
 		if err == nil || ctx.Err() != nil {
 			return job, err
 		}
-		if err := (clock{w.desk}).Sleep(ctx, 10*time.Second); err != nil {
+		if err := (clock{desk()}).Sleep(ctx, 10*time.Second); err != nil {
 			return job, err
 		}
 	}
@@ -126,33 +134,67 @@ func (h *people) act(w *World, kind Kind, x *waiter) {
 			return err
 		})
 	case PauseJob:
-		h.do(w, "pause", func(ctx context.Context) error {
-			_, err := desk.Submitter.Pause(ctx, id)
+		h.pause(w, x, id, 2)
+	case RedriveJob:
+		h.sometime(w, x, "redrive", func(ctx context.Context) error {
+			_, err := desk.Triage.Redrive(ctx, id)
 			return err
 		})
-		h.later(1)
-		w.later(w.between(x, time.Second, 20*time.Minute), "resume", string(id), func() {
-			h.later(-1)
-			h.do(w, "resume", func(ctx context.Context) error { return h.resume(ctx, w, id) })
-		})
-	case RedriveJob:
-		h.later(1)
-		after := w.between(x, 0, 30*time.Minute)
-		if after/time.Millisecond%2 == 0 { // at once
-			after = 0
-		}
-		w.later(after, "redrive", string(id), func() {
-			h.later(-1)
-			h.do(w, "redrive", func(ctx context.Context) error {
-				_, err := desk.Triage.Redrive(ctx, id)
-				return err
-			})
-		})
 	case SubmitMore:
-		h.do(w, "submit again", func(ctx context.Context) error { _, err := w.submit(ctx, 0, false); return err })
+		h.sometime(w, x, "submit again", func(ctx context.Context) error { _, err := w.submit(ctx, 0, false); return err })
+	case SubmitElsewhere:
+		guest := w.startFor(otherTenant, person, w.policy)
+		h.sometime(w, x, "submit elsewhere", func(ctx context.Context) error {
+			_, err := w.submitAt(ctx, func() *process { return guest }, 0, false)
+			return err
+		})
 	case SubmitDraft:
 		h.do(w, "submit a draft", func(ctx context.Context) error { _, err := w.submit(ctx, 1, false); return err })
 	}
+}
+
+// pause pauses a job, resumes it later, and soon after changes its mind again, a number of times.
+func (h *people) pause(w *World, x *waiter, id pipeline.JobID, again int) {
+	submitter := w.desk.system.Submitter
+	h.do(w, "pause", func(ctx context.Context) error {
+		_, err := submitter.Pause(ctx, id)
+		return err
+	})
+	h.later(1)
+	w.later(w.between(x, time.Second, 20*time.Minute), "resume", string(id), func() {
+		h.later(-1)
+		h.do(w, "resume", func(ctx context.Context) error { return h.resume(ctx, w, id) })
+		if again == 0 || w.draw("pause again", w.events())%2 == 0 {
+			return
+		}
+		h.later(1)
+		w.later(w.between(x, time.Second, 90*time.Second), "pause", string(id), func() {
+			h.later(-1)
+			h.pause(w, x, id, again-1)
+		})
+	})
+}
+
+// sometime runs a command: at once, or within half an hour, when much may have ended.
+func (h *people) sometime(w *World, x *waiter, what string, command func(ctx context.Context) error) {
+	after := w.between(x, 0, 30*time.Minute)
+	if after/time.Millisecond%2 == 0 {
+		after = 0
+	}
+	h.later(1)
+	w.later(after, what, string(w.first()), func() {
+		h.later(-1)
+		h.do(w, what, command)
+	})
+}
+
+// tell tells that a worker of this machine has exited. Who cannot be told now learns it from its claims.
+func (h *people) tell(w *World, name string) {
+	reaper := w.desk.system.Reaper
+	h.do(w, "tell who exited", func(ctx context.Context) error {
+		_, err := reaper.Exited(ctx, name)
+		return err
+	})
 }
 
 // resume resumes until it has worked: a job that is paused for ever is nobody's mistake.

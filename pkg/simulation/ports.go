@@ -106,12 +106,18 @@ func isQueueOp(name string) bool {
 // crash kills a process; another takes its place a while later.
 func (w *World) crash(p *process) {
 	p.kill()
+	if p.role == worker && w.Spec.supervised() {
+		w.later(w.Spec.respawn()/2, "exited", p.name, func() { w.people.tell(w, p.name) })
+	}
 	w.replace(p)
 }
 
 // replace starts another process of the same kind, and of the policy that is deployed now.
 func (w *World) replace(p *process) {
 	if p.role == person { // whoever gave the command looks what came of it, and gives it again
+		if p != w.desk { // whoever gave that one does not mind
+			return
+		}
 		w.desk = w.start(person, w.policy)
 		w.later(w.Spec.respawn(), "look", "what came of a command", func() { w.people.look(w) })
 		return

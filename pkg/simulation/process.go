@@ -42,8 +42,13 @@ type process struct {
 	ids  int
 }
 
-// start makes a process over the world's backend, with its ports as parking points.
+// start makes a process of the tenant's.
 func (w *World) start(kind role, policy pipeline.Policy) *process {
+	return w.startFor(tenant, kind, policy)
+}
+
+// startFor makes a process over the world's backend, with its ports as parking points.
+func (w *World) startFor(tenant string, kind role, policy pipeline.Policy) *process {
 	w.count[kind]++
 	p := &process{w: w, name: fmt.Sprintf("%s-%d", kind, w.count[kind]), role: kind, policy: policy, done: make(chan struct{})}
 	p.skew = w.skewOf(p)
@@ -62,7 +67,7 @@ func (w *World) start(kind role, policy pipeline.Policy) *process {
 		Close: func() error { return nil },
 	}
 	p.system = wiring.New(back, wiring.Config{
-		Tenant: tenant, Worker: p.name, Policy: policy, Clock: clock{p}, Model: &model{p}, InFlight: 4, Claims: 2,
+		Tenant: tenant, Worker: p.name, Policy: policy, Clock: clock{p}, Model: &model{p}, InFlight: w.Spec.inFlight(), Claims: 2,
 		Read: ingest.New(ingest.Config{Clock: clock{p}}).Read,
 		Poll: w.Spec.poll(), Jitter: w.jitter, NewID: p.newID,
 	})

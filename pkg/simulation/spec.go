@@ -71,15 +71,25 @@ func (s Spec) model() pipeline.ModelInfo {
 func (s Spec) definition() pipeline.Definition {
 	return pipelinetest.NewDefinition(s.Stages, s.Calls, func(d *pipeline.Definition) {
 		d.Tolerance = 1
+		for n := 1; n < len(d.Stages) && s.gated(); n++ { // the last call of a stage, where the first of the stage before found something
+			calls := d.Stages[n].Calls
+			calls[len(calls)-1].Gate = &pipeline.Gate{Call: d.Stages[n-1].Calls[0].ID, Min: 0.5}
+		}
 		d.Chunking = pipeline.Chunking{Lines: true, MaxChunks: 100}
 	})
 }
+
+// unreadable says that what is submitted is no document: binary data.
+func (s Spec) unreadable() bool { return s.Faults && s.of("unreadable", 30) == 0 }
 
 // document has a line for each chunk; drafts of it differ in their last one.
 func (s Spec) document(draft int) string {
 	var b strings.Builder
 	for n := range s.Chunks {
 		word := "pay"
+		if s.unreadable() {
+			word = "\x00"
+		}
 		if n == s.Chunks-1 && draft > 0 {
 			word = fmt.Sprintf("pay in draft %d", draft)
 		}
@@ -87,6 +97,20 @@ func (s Spec) document(draft int) string {
 	}
 	return b.String()
 }
+
+// gated says that a call is asked only where another found something.
+func (s Spec) gated() bool { return s.of("gated", 4) == 0 }
+
+// page is how large the store's pages are, in bytes: in one world of four each has one entry.
+func (s Spec) page() int {
+	return []int{1, pipeline.MaxPage, pipeline.MaxPage, pipeline.MaxPage}[s.of("page", 4)]
+}
+
+// supervised says that somebody waits for the exit of workers, and says so.
+func (s Spec) supervised() bool { return s.of("supervised", 4) == 0 }
+
+// inFlight is how many tries a worker sends at once.
+func (s Spec) inFlight() int { return []int{1, 2, 4, 4}[s.of("in flight", 4)] }
 
 func (s Spec) poll() time.Duration { return 5 * time.Minute }
 

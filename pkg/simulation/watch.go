@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/simulation/audit"
@@ -56,27 +57,27 @@ func (s *watched) End(ctx context.Context, ew pipeline.EndWrite) (row pipeline.T
 }
 
 func (s *watched) Expire(ctx context.Context, ew pipeline.ExpireWrite) (row pipeline.Task, err error) {
-	s.row(ctx, audit.Write{Op: audit.Expire}, ew.Seen.Ref, func() error { row, err = s.Store.Expire(ctx, ew); return err })
+	s.row(ctx, audit.Write{Op: audit.Expire, Seen: &ew.Seen, Exited: ew.Exited}, ew.Seen.Ref, func() error { row, err = s.Store.Expire(ctx, ew); return err })
 	return row, err
 }
 
 func (s *watched) Ring(ctx context.Context, rw pipeline.RingWrite) (row pipeline.Task, err error) {
-	s.row(ctx, audit.Write{Op: audit.Ring}, rw.Seen.Ref, func() error { row, err = s.Store.Ring(ctx, rw); return err })
+	s.row(ctx, audit.Write{Op: audit.Ring, Seen: &rw.Seen}, rw.Seen.Ref, func() error { row, err = s.Store.Ring(ctx, rw); return err })
 	return row, err
 }
 
 func (s *watched) Postpone(ctx context.Context, seen pipeline.Task, due pipeline.Instant) (row pipeline.Task, err error) {
-	s.row(ctx, audit.Write{Op: audit.Postpone}, seen.Ref, func() error { row, err = s.Store.Postpone(ctx, seen, due); return err })
+	s.row(ctx, audit.Write{Op: audit.Postpone, Seen: &seen}, seen.Ref, func() error { row, err = s.Store.Postpone(ctx, seen, due); return err })
 	return row, err
 }
 
 func (s *watched) Unpark(ctx context.Context, seen pipeline.Task, now pipeline.Instant) (row pipeline.Task, err error) {
-	s.row(ctx, audit.Write{Op: audit.Unpark}, seen.Ref, func() error { row, err = s.Store.Unpark(ctx, seen, now); return err })
+	s.row(ctx, audit.Write{Op: audit.Unpark, Seen: &seen}, seen.Ref, func() error { row, err = s.Store.Unpark(ctx, seen, now); return err })
 	return row, err
 }
 
 func (s *watched) Close(ctx context.Context, cw pipeline.CloseWrite) (row pipeline.Task, err error) {
-	s.row(ctx, audit.Write{Op: audit.Close}, cw.Seen.Ref, func() error { row, err = s.Store.Close(ctx, cw); return err })
+	s.row(ctx, audit.Write{Op: audit.Close, Seen: &cw.Seen}, cw.Seen.Ref, func() error { row, err = s.Store.Close(ctx, cw); return err })
 	return row, err
 }
 
@@ -87,9 +88,9 @@ func (s *watched) Buried(ctx context.Context, ref pipeline.Ref, generation int64
 
 func (s *watched) Redrive(ctx context.Context, rw pipeline.RedriveWrite) (row pipeline.Task, job pipeline.Job, err error) {
 	before, _ := s.w.store.Job(s.w.ctx, rw.Job.ID)
-	s.row(ctx, audit.Write{Op: audit.Redrive}, rw.Task.Ref, func() error { row, job, err = s.Store.Redrive(ctx, rw); return err })
+	s.row(ctx, audit.Write{Op: audit.Redrive, Seen: &rw.Task}, rw.Task.Ref, func() error { row, job, err = s.Store.Redrive(ctx, rw); return err })
 	after, _ := s.w.store.Job(s.w.ctx, rw.Job.ID)
-	s.w.audit.Job(audit.JobWrite{Op: audit.Redrive, By: s.p.name, At: s.w.trueTime(), Before: before, After: after, Err: err})
+	s.w.audit.Job(audit.JobWrite{Op: audit.Redrive, Seen: &rw.Job, By: s.p.name, At: s.w.trueTime(), Before: before, After: after, Err: err})
 	return row, job, err
 }
 
@@ -143,7 +144,7 @@ func (s *watched) SetJob(ctx context.Context, seen, next pipeline.Job) (stands p
 	if err == nil {
 		s.w.note("%s -> %s, epoch %d %s", before.Status, after.Status, after.Epoch, after.Reason)
 	}
-	s.w.audit.Job(audit.JobWrite{Op: audit.Set, By: s.p.name, At: s.w.trueTime(), Before: before, After: after, Err: err})
+	s.w.audit.Job(audit.JobWrite{Op: audit.Set, Seen: &seen, By: s.p.name, At: s.w.trueTime(), Before: before, After: after, Err: err})
 	return stands, err
 }
 
@@ -199,7 +200,7 @@ func (s *watched) Due(ctx context.Context, shard int, now pipeline.Instant, curs
 	old := s.w.faults.due[shard]
 	s.w.faults.due[shard] = rows
 	if e := s.w.performed(); e != nil && e.Fault == LagIndex {
-		return old, "", nil
+		return slices.DeleteFunc(slices.Clone(old), func(row pipeline.Task) bool { return row.DueAt > now }), "", nil
 	}
 	return rows, next, nil
 }

@@ -16,7 +16,11 @@ import (
 	"holdfast/pkg/simulation/audit"
 )
 
-const tenant = "tenant"
+// The tenants: whose document a world is about, and another.
+const (
+	tenant      = "tenant"
+	otherTenant = "other"
+)
 
 // World is one run of a Spec.
 type World struct {
@@ -80,7 +84,8 @@ func newWorld(ctx context.Context, spec Spec) *World {
 	w.visibility = w.policy.Visibility()
 	queueConfig := memory.QueueConfig{Visibility: w.visibility, MaxReceives: w.policy.MaxReceives, Now: clock.Now}
 	w.store, w.control, w.work = memory.New(), memory.NewQueue(queueConfig), memory.NewQueue(queueConfig)
-	w.audit = audit.New(audit.Config{Store: w.store, Definition: spec.definition(), Now: clock.Now, Calm: spec.slowness() == 0})
+	w.store.PageBytes = spec.page()
+	w.audit = audit.New(audit.Config{Store: w.store, Definition: spec.definition(), Now: clock.Now, Shared: spec.model().TokensPerMinute > 0, Calm: spec.slowness() == 0})
 	w.faults.begin(w)
 	return w
 }

@@ -130,8 +130,7 @@ func (s *Store) Unpark(ctx context.Context, row pipeline.Task, now pipeline.Inst
 const closeTask = `UPDATE tasks
 SET status = :closed,
 	reason = :reason,
-	due_at = :due,
-	ended_by = '` + pipeline.ClosedBy + `'
+	due_at = :due
 WHERE job = :job AND task = :task
 	AND status IN ('pending', 'parked')
 	AND status = :status

@@ -71,6 +71,17 @@ func TestLostAnswers(t *testing.T) {
 			b.Errorf("got %d stages accepted, want 1", row.Accepted)
 		}
 	})
+	in(t, "of every acceptance in the last attempt of a stage: attempts count from there all the same", func(b *bench) {
+		b.rung(0, func(t *pipeline.Task) { t.Stages, t.Attempts = 2, b.policy.MaxAttempts-1 })
+		b.start("worker", handler(func(ctx context.Context, a pipeline.Attempt) pipeline.Ending {
+			_ = a.Checkpoint(ctx, 1, []byte("{}"))
+			return pipeline.EndingOf(pipeline.Fail(pipeline.Ambiguous, "it knows of none"), 0)
+		}), around(pipelinetest.LoseAnswers(100, "Checkpoint")))
+		b.pass(20 * time.Second)
+		if row := b.status(chunk0, pipeline.TaskPending); row.Accepted != 1 || row.Attempts != 1 {
+			b.Errorf("got %d stages accepted and %d attempts, want 1 and 1", row.Accepted, row.Attempts)
+		}
+	})
 	in(t, "of a renewal that allowed a block: the block counts once", func(b *bench) {
 		b.rung(0)
 		b.start("worker", tries(3, time.Second), around(pipelinetest.LoseAnswers(1, "Renew")))

@@ -26,6 +26,7 @@ type Config struct {
 	Store      Store
 	Definition pipeline.Definition
 	Now        func() pipeline.Instant // true time
+	Shared     bool                    // the model has a quota, and calls wait for their turn
 	Calm       bool                    // calls take no time but that of their faults: then nobody may be late
 }
 
@@ -59,7 +60,8 @@ type Auditor struct {
 	sent     map[message]int
 	unsaved  map[saving]string
 	said     []string
-	step     int // counts what was seen, so that before and after can be told within a moment
+	failed   pipeline.Instant // when the model last failed a call, or its answer was lost
+	step     int              // counts what was seen, so that before and after can be told within a moment
 }
 
 // New is an auditor of an empty world.
@@ -199,7 +201,7 @@ func (a *Auditor) Restored(pipeline.Instant) {
 			delete(a.jobs, id) // it was submitted later: its person submits again
 			continue
 		}
-		*a.jobs[id] = job{Job: now, ends: map[int64]int{}}
+		*a.jobs[id] = job{Job: now, ends: map[int64]int{}, feed: map[string]said{}, groups: map[group]bool{}}
 		rows, err := pipeline.AllTasks(a.ctx, a.cfg.Store, id)
 		if err != nil {
 			continue

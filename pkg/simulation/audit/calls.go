@@ -148,6 +148,7 @@ func (a *Auditor) Answered(t *Try, at pipeline.Instant, r pipeline.Response, pri
 		}
 		return
 	}
+	a.failed = at
 	free := false
 	switch failed.Kind {
 	case pipeline.Throttled, pipeline.Quota, pipeline.Rejected, pipeline.Unavailable, pipeline.TooLong:
@@ -160,6 +161,7 @@ func (a *Auditor) Answered(t *Try, at pipeline.Instant, r pipeline.Response, pri
 func (a *Auditor) Unanswered(t *Try, at pipeline.Instant, cost pipeline.Money) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.failed = at
 	a.over(t, at, true, cost)
 }
 

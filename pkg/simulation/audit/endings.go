@@ -75,6 +75,9 @@ func (a *Auditor) became(w Write, b, n *pipeline.Task, r pipeline.Record, known 
 		from := r.EndedAt
 		if w.Op == Expire { // several may have written this record
 			from = min(from, b.ExpiresAt)
+			if n := len(known.claims); w.Exited != "" && n > 0 { // one of them knew of the exit before the claim lapsed
+				from = min(from, known.claims[n-1].kept.Add(-w.Policy.MaxSkew))
+			}
 		}
 		a.check("P7", id, n.ReadyAt >= from.Add(first.wait)-1, "%s is tried again after %v, want at least %v", r.Outcome, n.ReadyAt.Sub(from), first.wait)
 	}
@@ -120,6 +123,7 @@ func (a *Auditor) ended(w Write, known *row, b, n *pipeline.Task) {
 	}
 	a.became(w, b, n, r, known)
 	a.accounted(w, known, r)
+	a.putOff(w, r)
 	switch n.Status {
 	case pipeline.TaskCancelled:
 		a.stopped(w, b, r.Failure)
@@ -142,6 +146,11 @@ func (a *Auditor) accounted(w Write, known *row, r pipeline.Record) {
 		named := a.journal(w)
 		a.check("P4", id, named >= c.back, "%d tries came back in this attempt, its journal names %d", c.back, named)
 	}
+	sent := 0
+	for _, n := range c.tries {
+		sent += n
+	}
+	a.check("P4", id, r.Tries <= sent, "%d tries were begun in this attempt, its record names %d", sent, r.Tries)
 	a.check("P4", id, r.Tries+r.Unnamed >= c.charged, "%d tries of this attempt were sent, its record has %d and knows %d by number", c.charged, r.Tries, r.Unnamed)
 	a.check("P3", id, r.Charged >= c.charged, "%d tries of this attempt are charged, its record says %d", c.charged, r.Charged)
 	if w.Op == EndClaim {
@@ -180,6 +189,27 @@ func (a *Auditor) givenUp(w Write, b *pipeline.Task, r pipeline.Record) {
 		"abandoned for what was nobody's fault: %s, after %d deferrals", r.Failure, b.Deferrals)
 }
 
+// closedFor is how long the failure of a call may stand in the way of others: what it said itself, or the breaker's time,
+// and an attempt that met it.
+const closedFor = 15 * time.Minute
+
+// putOff: work on a chunk is put off as long as something is in its way, and no longer. What can be: a model that failed
+// lately or shares its quota, money that others hold, a store that did not answer.
+func (a *Auditor) putOff(w Write, r pipeline.Record) {
+	j := a.jobs[w.Ref.Job]
+	if r.Failure.Kind != pipeline.Busy || w.Ref.ID.Kind() != pipeline.TaskWork || a.cfg.Shared || a.restored || j == nil || j.ceiling {
+		return
+	}
+	if !j.was(pipeline.JobRunning) || w.At.Sub(j.moved) < 5*time.Minute { // a person was in the way
+		return
+	}
+	trouble := false
+	for _, at := range a.worker(w.By).trouble {
+		trouble = trouble || at >= r.ClaimedAt.Add(-time.Minute)
+	}
+	a.check("P6", w.Ref.String(), trouble || r.EndedAt.Sub(a.failed) <= closedFor, "put off (%s), and the model failed last at %s", r.Failure, a.failed)
+}
+
 // stopped: cancelled, with the stage where it stopped, and only if somebody or something stopped it.
 func (a *Auditor) stopped(w Write, b *pipeline.Task, why pipeline.Failure) {
 	id := w.Ref.String()
@@ -202,7 +232,8 @@ func (a *Auditor) stopped(w Write, b *pipeline.Task, why pipeline.Failure) {
 func (a *Auditor) expired(w Write, known *row, b, n *pipeline.Task) {
 	id := w.Ref.String()
 	a.check("P2", id, b.Status == pipeline.TaskClaimed, "expired while %s", b.Status)
-	a.check("P6", id, w.At >= b.ExpiresAt.Add(w.Policy.MaxSkew/2)-2, "a claim until %s was taken away at %s: its worker may still trust it", b.ExpiresAt, w.At)
+	exited := w.Exited != "" && w.Exited == b.ClaimedBy && a.worker(b.ClaimedBy).dead
+	a.check("P6", id, exited || w.At >= b.ExpiresAt.Add(w.Policy.MaxSkew/2)-2, "a claim until %s was taken away at %s: its worker may still trust it", b.ExpiresAt, w.At)
 	a.check("P4", id, n.EndedBy == pipeline.ExpiredBy, "ended by %q, want %q", n.EndedBy, pipeline.ExpiredBy)
 	a.check("P3", id, n.Allowed == b.Allowed, "a lost attempt's tries were given back: %d -> %d", b.Allowed, n.Allowed)
 	a.healthy(w, known, b)
@@ -250,7 +281,7 @@ func (a *Auditor) closed(w Write, b, n *pipeline.Task) {
 	a.check("P5", id, n.Status.Ended() && n.Generation == b.Generation, "closed as %s", n.Status)
 	a.check("P5", id, (n.Status == pipeline.TaskDone) == (b.Accepted >= b.Stages), "closed as %s with %d of %d stages accepted", n.Status, b.Accepted, b.Stages)
 	a.check("P4", id, n.Status == pipeline.TaskDone || !n.Reason.None(), "closed as %s without a reason", n.Status)
-	a.check("P4", id, n.EndedBy == pipeline.ClosedBy, "closed, and ended by %q", n.EndedBy)
+	a.check("P4", id, n.EndedBy == b.EndedBy, "closed, and its last attempt was ended by %q, not by %q", n.EndedBy, b.EndedBy)
 	switch n.Status {
 	case pipeline.TaskCancelled:
 		a.stopped(w, b, n.Reason)

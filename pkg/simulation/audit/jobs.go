@@ -24,6 +24,8 @@ type job struct {
 	raised    pipeline.Money
 	opened    pipeline.Money
 	ceiling   bool // money ran short
+	feed      map[string]said
+	groups    map[group]bool
 }
 
 func (j *job) was(s pipeline.JobStatus) bool { return j.Status == s }
@@ -45,6 +47,7 @@ type JobWrite struct {
 	Op            Op
 	By            string
 	At            pipeline.Instant
+	Seen          *pipeline.Job // that it is made on
 	Before, After pipeline.Job
 	Err           error
 }
@@ -67,7 +70,7 @@ func (a *Auditor) Job(w JobWrite) {
 	}
 	if w.Before.ID == "" {
 		a.check("P2", id, w.Op == Put, "%s brought a job to life", w.Op)
-		a.jobs[w.After.ID] = &job{Job: w.After, moved: w.At, deadlines: 1, ends: map[int64]int{}}
+		a.jobs[w.After.ID] = &job{Job: w.After, moved: w.At, deadlines: 1, ends: map[int64]int{}, feed: map[string]said{}, groups: map[group]bool{}}
 		return
 	}
 	j := a.jobs[w.After.ID]
@@ -75,6 +78,11 @@ func (a *Auditor) Job(w JobWrite) {
 		return
 	}
 	a.check("P5", id, w.Before == j.Job, "the job changed beside the writes that were seen: %s -> %s", j.Status, w.Before.Status)
+	if s := w.Seen; s != nil {
+		same := s.Epoch == w.Before.Epoch && s.Status == w.Before.Status && s.PausedAt == w.Before.PausedAt && s.Deadline == w.Before.Deadline
+		a.check("P5", id, same, "%s by %s is made on a job that was %s in epoch %d, paused at %s, until %s; it is %s in %d, %s, %s",
+			w.Op, w.By, s.Status, s.Epoch, s.PausedAt, s.Deadline, w.Before.Status, w.Before.Epoch, w.Before.PausedAt, w.Before.Deadline)
+	}
 	a.check("P2", id, w.Before.Epoch == w.After.Epoch || w.Op == Redrive && w.After.Epoch == w.Before.Epoch+1, "%s set the epoch from %d to %d", w.Op, w.Before.Epoch, w.After.Epoch)
 	a.check("P5", id, w.Before.Fingerprint == w.After.Fingerprint && w.Before.Model == w.After.Model && w.Before.Tries == w.After.Tries, "%s changed what the job is pinned to", w.Op)
 	a.check("P5", id, !w.Before.Status.Ended() || w.Op == Redrive, "%s by %s changed a job that had ended %s", w.Op, w.By, w.Before.Status)

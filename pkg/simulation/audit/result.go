@@ -23,7 +23,7 @@ func (a *Auditor) result(j *job, rows map[pipeline.TaskID]pipeline.Task) {
 		return
 	}
 	missing := map[string]pipeline.CellState{}
-	answered, gated := 0, 0
+	answered, gated, failed := 0, 0, 0
 	for n := range m.Chunks {
 		row, exists := rows[pipeline.WorkTask(n)]
 		if !a.check("P1", id, exists, "it ended %s, and chunk %d has no row", j.Status, n) {
@@ -37,6 +37,9 @@ func (a *Auditor) result(j *job, rows map[pipeline.TaskID]pipeline.Task) {
 					answered++
 				case pipeline.CellGated:
 					gated++
+				case pipeline.CellFailed:
+					failed++
+					missing[fmt.Sprint(n, call.ID)] = state
 				default:
 					missing[fmt.Sprint(n, call.ID)] = state
 				}
@@ -45,6 +48,7 @@ func (a *Auditor) result(j *job, rows map[pipeline.TaskID]pipeline.Task) {
 	}
 	a.check("P1", id, r.Counts.Cells == len(m.Chunks)*a.cfg.Definition.Calls(), "the plan has %d cells, the result %d", len(m.Chunks)*a.cfg.Definition.Calls(), r.Counts.Cells)
 	a.check("P1", id, r.Counts.Answered == answered && r.Counts.Gated == gated, "%d cells are answered and %d gated, the result says %d and %d", answered, gated, r.Counts.Answered, r.Counts.Gated)
+	a.check("P1", id, r.Counts.Failed == failed && r.Counts.NotAsked == len(missing)-failed, "%d cells failed and %d were not asked, the result says %d and %d", failed, len(missing)-failed, r.Counts.Failed, r.Counts.NotAsked)
 	a.check("P1", id, len(r.Missing) == len(missing), "%d cells are missing, the result names %d", len(missing), len(r.Missing))
 	for _, c := range r.Missing {
 		_, is := missing[fmt.Sprint(c.Chunk, c.Call)]
@@ -54,6 +58,7 @@ func (a *Auditor) result(j *job, rows map[pipeline.TaskID]pipeline.Task) {
 	a.check("P1", id, (j.Status == pipeline.JobCompleted) == (len(missing) == 0 && len(m.Chunks) > 0) || j.Status == pipeline.JobCancelled || j.Status == pipeline.JobFailed,
 		"it ended %s with %d cells missing", j.Status, len(missing))
 	a.feed(j, r)
+	a.told(j, r)
 	for _, t := range rows {
 		if t.ID.Kind() == pipeline.TaskFinalize {
 			continue
@@ -84,14 +89,20 @@ func (a *Auditor) cells(row pipeline.Task, stage int) map[string]pipeline.CellSt
 // feed: who read the feed to its end knows what the result says, and has taken back the rest.
 func (a *Auditor) feed(j *job, r pipeline.Result) {
 	id := string(j.ID)
-	groups, err := a.cfg.Store.Findings(a.ctx, j.ID, 0, 0)
-	if !a.check("P1", id, err == nil, "its feed cannot be read: %v", err) || a.restored {
-		return
-	}
 	last := map[string]pipeline.FindingState{}
-	for _, g := range groups {
-		for _, f := range g.Findings {
-			last[f.ID] = f.State
+	for after := int64(0); ; {
+		groups, err := a.cfg.Store.Findings(a.ctx, j.ID, after, 0)
+		if !a.check("P1", id, err == nil, "its feed cannot be read: %v", err) || a.restored {
+			return
+		}
+		for _, g := range groups {
+			after = g.Seq
+			for _, f := range g.Findings {
+				last[f.ID] = f.State
+			}
+		}
+		if len(groups) == 0 {
+			break
 		}
 	}
 	for _, f := range r.Findings {

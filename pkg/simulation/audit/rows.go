@@ -38,7 +38,9 @@ type Write struct {
 	Skew    time.Duration    // of the writer's clock
 	Policy  *pipeline.Policy // the writer's
 	Ref     pipeline.Ref
-	ClaimID string // that it is made under
+	ClaimID string         // that it is made under
+	Seen    *pipeline.Task // that it is made on; nil if it is made under a claim
+	Exited  string         // the worker whose exit the writer has waited for
 	Before  *pipeline.Task
 	After   *pipeline.Task
 	Err     error
@@ -63,6 +65,7 @@ func (a *Auditor) Row(w Write) {
 		return
 	}
 	a.everyWrite(w, b, n)
+	a.seen(w, b)
 	switch w.Op {
 	case Claim:
 		a.claimed(w, known, b, n)
@@ -132,6 +135,7 @@ func (a *Auditor) everyWrite(w Write, b, n *pipeline.Task) {
 	a.check("P3", id, n.Allowed <= n.MaxTries, "%d tries are allowed, the cap is %d", n.Allowed, n.MaxTries)
 	a.check("P3", id, n.MaxTries == b.MaxTries || w.Op == Redrive, "%s changed the cap of tries from %d to %d", w.Op, b.MaxTries, n.MaxTries)
 	a.check("P3", id, n.Allowed >= b.Allowed || w.Op == EndClaim, "%s lowered the tries allowed from %d to %d", w.Op, b.Allowed, n.Allowed)
+	a.check("P4", id, !n.Buried || n.Status == pipeline.TaskAbandoned, "it is %s after %s, and marked as if a dead letter had said why it was given up", n.Status, w.Op)
 	a.check("P7", id, n.Deferrals <= max(w.Policy.MaxDeferrals, b.Deferrals), "%d deferrals, the policy allows %d", n.Deferrals, w.Policy.MaxDeferrals)
 	a.check("P7", id, n.Attempts <= max(w.Policy.MaxAttempts, b.Attempts), "%d attempts, the policy allows %d", n.Attempts, w.Policy.MaxAttempts)
 	if !n.Status.Ended() || n.Status == pipeline.TaskAbandoned && !n.Buried {
@@ -141,6 +145,20 @@ func (a *Auditor) everyWrite(w Write, b, n *pipeline.Task) {
 		longest := w.At.Add(w.Policy.JobDeadline + w.Policy.DeferralLimit)
 		a.check("P10", id, n.ReadyAt <= longest || n.ReadyAt == b.ReadyAt, "the row is ready only at %s, after %s at %s", n.ReadyAt, w.Op, w.At)
 	}
+}
+
+// seen: who does not hold a row changes it only as it was seen: nobody has claimed, rung, ended or moved it since.
+func (a *Auditor) seen(w Write, b *pipeline.Task) {
+	s := w.Seen
+	if s == nil {
+		return
+	}
+	same := s.Status == b.Status && s.Generation == b.Generation
+	if w.Op != Expire && w.Op != Redrive { // renewals move the one, and bells do not matter to the other
+		same = same && s.Rings == b.Rings && s.DueAt == b.DueAt
+	}
+	a.check("P5", w.Ref.String(), same, "%s by %s is made on a row that was %s at generation %d, ring %d, due %s; it is %s at %d, %d, %s",
+		w.Op, w.By, s.Status, s.Generation, s.Rings, s.DueAt, b.Status, b.Generation, b.Rings, b.DueAt)
 }
 
 // claimed looks at a claim.

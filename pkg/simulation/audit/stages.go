@@ -41,6 +41,8 @@ func (a *Auditor) body(w Write, n *pipeline.Task, item []byte) {
 		return
 	}
 	calls := a.cfg.Definition.Stages[n.Accepted-1].Calls
+	before := a.earlier(n)
+	a.onFeed(n)
 	a.check("P1", id, len(body.Cells) == len(calls), "stage %d has %d calls, its body %d cells", n.Accepted, len(calls), len(body.Cells))
 	for _, call := range calls {
 		i := slices.IndexFunc(body.Cells, func(c pipeline.Cell) bool { return c.Call == call.ID })
@@ -48,7 +50,45 @@ func (a *Auditor) body(w Write, n *pipeline.Task, item []byte) {
 			continue
 		}
 		a.cell(w, body.Cells[i])
+		if shut := gated(call, before); call.Gate != nil {
+			a.check("P1", id, (body.Cells[i].State == pipeline.CellGated) == shut, "%s is %s, and its gate leaves it out: %v", call.ID, body.Cells[i].State, shut)
+		}
 	}
+}
+
+// earlier are the cells of the stages that were accepted before the last one.
+func (a *Auditor) earlier(n *pipeline.Task) map[string]pipeline.Cell {
+	cells := map[string]pipeline.Cell{}
+	for stage := 1; stage < n.Accepted; stage++ {
+		item, _ := a.item(n.Job, pipeline.BodyKey(n.ID, stage, n.Bodies[stage-1]))
+		body, err := pipeline.Decode[pipeline.StageBody](item, "stage body")
+		a.check("P8", n.Ref.String(), err == nil, "the body of stage %d cannot be read: %v", stage, err)
+		for _, c := range body.Cells {
+			cells[c.Call] = c
+		}
+	}
+	return cells
+}
+
+// onFeed: who follows the feed knows what a stage found before the next stage is accepted, whoever died in between.
+func (a *Auditor) onFeed(n *pipeline.Task) {
+	j := a.jobs[n.Job]
+	for stage := 1; stage < n.Accepted && j != nil && !a.restored; stage++ {
+		generation := n.Bodies[stage-1]
+		item, _ := a.item(n.Job, pipeline.BodyKey(n.ID, stage, generation))
+		body, err := pipeline.Decode[pipeline.StageBody](item, "stage body")
+		shown := err == nil && (len(body.Findings) == 0 || j.groups[group{n.ID, stage, generation}])
+		a.check("P1", n.Ref.String(), shown, "stage %d is accepted, and the %d findings of stage %d are not on the feed", n.Accepted, len(body.Findings), stage)
+	}
+}
+
+// gated says that a call is not needed: the one that it asks about was answered with too little, or not needed itself.
+func gated(call pipeline.Call, before map[string]pipeline.Cell) bool {
+	if call.Gate == nil {
+		return false
+	}
+	c := before[call.Gate.Call]
+	return c.State == pipeline.CellGated || c.State == pipeline.CellAnswered && c.Value != nil && *c.Value < call.Gate.Min
 }
 
 func (a *Auditor) cell(w Write, c pipeline.Cell) {
@@ -57,6 +97,8 @@ func (a *Auditor) cell(w Write, c pipeline.Cell) {
 	case pipeline.CellAnswered:
 		found, _, err := a.cfg.Store.Replies(a.ctx, []pipeline.ReplyKey{c.Key})
 		a.check("P8", id, err == nil && found[c.Key].Key == c.Key, "counted as answered, and its reply %s is not stored", c.Key)
+		mine, theirs := a.jobs[w.Ref.Job], a.jobs[found[c.Key].Job]
+		a.check("P2", id, mine == nil || theirs == nil || mine.Tenant == theirs.Tenant, "it has the answer that another tenant's job got")
 	case pipeline.CellFailed:
 		a.check("P4", id, !c.Failure.None(), "failed without a reason")
 		switch c.Failure.Kind {
@@ -91,6 +133,9 @@ func (a *Auditor) split(w Write) {
 // Published looks at findings: what is shown was accepted.
 func (a *Auditor) Published(by string, _ pipeline.Instant, g pipeline.FindingGroup, err error) {
 	r := a.rows[pipeline.Ref{Job: g.Job, ID: g.Task}]
+	if err == nil {
+		a.again(by, g)
+	}
 	if err != nil || r == nil || g.Task.Kind() != pipeline.TaskWork {
 		return
 	}

@@ -36,7 +36,7 @@ func (m *Task) Apply(r *Row, w Write) bool {
 	case OpUnpark:
 		r.Status, r.Ready, r.Due, r.Rings = Pending, true, true, 0
 	case OpClose:
-		r.Status, r.Due, r.EndedBy = w.V.Status, false, ByClose
+		r.Status, r.Due = w.V.Status, false
 	case OpBuried:
 		r.Buried = true
 	case OpRedrive:

@@ -20,11 +20,8 @@ func (s Status) String() string {
 // Ended says that the status is terminal.
 func (s Status) Ended() bool { return s >= Done }
 
-// What stands in EndedBy when no claim does.
-const (
-	ByExpiry int8 = -1
-	ByClose  int8 = -2
-)
+// ByExpiry stands in EndedBy when no claim does.
+const ByExpiry int8 = -1
 
 // Row is pipeline.Task, as far as the protocol looks at it. Times are whether they have passed.
 type Row struct {
