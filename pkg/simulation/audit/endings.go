@@ -200,7 +200,7 @@ func (a *Auditor) putOff(w Write, r pipeline.Record) {
 	if r.Failure.Kind != pipeline.Busy || w.Ref.ID.Kind() != pipeline.TaskWork || a.cfg.Shared || a.restored || j == nil || j.ceiling {
 		return
 	}
-	if !j.was(pipeline.JobRunning) || w.At.Sub(j.moved) < 5*time.Minute { // a person was in the way
+	if j.Status != pipeline.JobRunning || !j.was(pipeline.JobRunning) || w.At.Sub(j.moved) < 5*time.Minute { // a person was in the way
 		return
 	}
 	trouble := false
