@@ -241,7 +241,7 @@ func (c *Caller) Done(ctx context.Context, a pipeline.Attempt) {
 // stopped while it waited says so.
 func (c *Caller) noMoney(a pipeline.Attempt, answers []pipeline.Answer, open []int, err error) []pipeline.Answer {
 	stop := a.Stop()
-	if stop == nil && (errors.Is(err, pipeline.ErrCeiling) || errors.Is(err, pipeline.ErrCancelled)) {
+	if stop == nil && endsSpending(err) {
 		stop = err
 	}
 	if stop != nil {
@@ -254,10 +254,15 @@ func (c *Caller) noMoney(a pipeline.Attempt, answers []pipeline.Answer, open []i
 }
 
 func (t *asking) noMoney(err error) result {
-	if errors.Is(err, pipeline.ErrCeiling) || errors.Is(err, pipeline.ErrCancelled) {
+	if endsSpending(err) {
 		return stop(err)
 	}
 	return finished(pipeline.Answer{Failure: moneyFailure(err), Defers: true})
+}
+
+// endsSpending says that no money comes back by waiting.
+func endsSpending(err error) bool {
+	return errors.Is(err, pipeline.ErrCeiling) || errors.Is(err, pipeline.ErrCancelled)
 }
 
 func moneyFailure(err error) pipeline.Failure {

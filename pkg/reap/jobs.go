@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast/pkg/pipeline"
@@ -72,12 +73,7 @@ func (r *Reaper) stopAtJob(at jobsCursor) {
 
 // afterJob is the jobs behind the one that was looked at last; all of them once that one has ended.
 func afterJob(jobs []pipeline.Job, last pipeline.JobID) []pipeline.Job {
-	for i, job := range jobs {
-		if job.ID == last {
-			return jobs[i+1:]
-		}
-	}
-	return jobs
+	return jobs[1+slices.IndexFunc(jobs, func(job pipeline.Job) bool { return job.ID == last }):]
 }
 
 // lookedRoom is of how many jobs it is known when they were looked at last.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -183,12 +184,7 @@ func (r *Reaper) stopAt(shard int, at cursor) {
 
 // after is the rows behind the one that was looked at last; all of them once that one has been moved.
 func after(rows []pipeline.Task, last pipeline.Ref) []pipeline.Task {
-	for i, row := range rows {
-		if row.Ref == last {
-			return rows[i+1:]
-		}
-	}
-	return rows
+	return rows[1+slices.IndexFunc(rows, func(row pipeline.Task) bool { return row.Ref == last }):]
 }
 
 // crowd is how many rows in a row others may have moved before their page is read again: they are at work on it. The

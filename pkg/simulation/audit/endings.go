@@ -236,7 +236,7 @@ func (a *Auditor) expired(w Write, known *row, b, n *pipeline.Task) {
 	a.check("P6", id, exited || w.At >= b.ExpiresAt.Add(w.Policy.MaxSkew/2)-2, "a claim until %s was taken away at %s: its worker may still trust it", b.ExpiresAt, w.At)
 	a.check("P4", id, n.EndedBy == pipeline.ExpiredBy, "ended by %q, want %q", n.EndedBy, pipeline.ExpiredBy)
 	a.check("P3", id, n.Allowed == b.Allowed, "a lost attempt's tries were given back: %d -> %d", b.Allowed, n.Allowed)
-	a.healthy(w, known, b)
+	a.healthy(w, known)
 	a.endClaim(known, w)
 	if r, ok := a.record(w, b.Generation, pipeline.ExpiredBy); ok {
 		a.check("P4", id, r.Outcome == pipeline.Died && r.Failure.Kind == pipeline.Lost, "the record of a lost attempt says %s: %s", r.Outcome, r.Failure)
@@ -247,7 +247,7 @@ func (a *Auditor) expired(w Write, known *row, b, n *pipeline.Task) {
 }
 
 // healthy: the claim of a worker that lives, was not frozen and had no trouble never lapses.
-func (a *Auditor) healthy(w Write, known *row, b *pipeline.Task) {
+func (a *Auditor) healthy(w Write, known *row) {
 	if len(known.claims) == 0 || a.restored || !a.cfg.Calm {
 		return
 	}
@@ -263,7 +263,6 @@ func (a *Auditor) healthy(w Write, known *row, b *pipeline.Task) {
 		}
 	}
 	a.check("P6", w.Ref.String(), troubles > 3, "the claim of %s lapsed although it lives and had trouble %d times since: it was taken at %s, kept at %s", c.by, troubles, c.at, c.kept)
-	_ = b
 }
 
 func (a *Auditor) endClaim(known *row, w Write) {
