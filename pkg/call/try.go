@@ -78,6 +78,9 @@ func (t *asking) try(ctx context.Context) result {
 	}
 	t.n++
 	try, sent := t.send(ctx)
+	if t.c.info.Handler && try.Cost > most {
+		t.overspent(most, try.Cost) // before another may have the slot
+	}
 	defer t.came()()
 	t.c.meter.count(t.request, try.Usage.Input)
 	slot.refund(ctx, try.Usage.Input+try.Usage.Output)
@@ -86,9 +89,6 @@ func (t *asking) try(ctx context.Context) result {
 	}
 	if try.Unsure {
 		try.Cost = max(most, try.Cost)
-	}
-	if t.c.info.Handler && try.Cost > most {
-		t.overspent(most, try.Cost)
 	}
 	t.purse.give(most, try.Cost)
 	t.cost += try.Cost
