@@ -226,11 +226,16 @@ func (b *bench) tokensLeft(prefix string) []string {
 	return left
 }
 
+// signed is a text of which no part is one of another party's.
+func signed(text, party string) string {
+	return strings.ReplaceAll(text+"\n\n", "\n\n", " ("+party+")\n\n")
+}
+
 func TestKillsCostNothingThatWasStored(t *testing.T) {
 	b := newBench(t, killPolicy)
 	r := rand.New(rand.NewPCG(7, 11))
 	for i, party := range []string{"Reseller", "Dealer", "Distributor"} { // three texts that share no reply
-		id := b.submit(fmt.Sprintf("doc%d.txt", i), strings.ReplaceAll(contract(0, killBytes), "Reseller", party))
+		id := b.submit(fmt.Sprintf("doc%d.txt", i), signed(contract(0, killBytes), party))
 		for _, point := range [][2]string{{"split-PutItemOnce-after", "finalize-SetJob-before"}, {"split-End-before", "finalize-End-before"}} {
 			b.token("%s-%s", point[0], id)
 			b.token("%s-%s", point[1], id)
@@ -247,6 +252,7 @@ func TestKillsCostNothingThatWasStored(t *testing.T) {
 		b.start("15ms")
 	}
 	jobs := b.wait()
+	cells := 0
 	for id, job := range jobs {
 		if job.Status != pipeline.JobCompleted {
 			t.Errorf("job %s: got %s (%s), want completed", id, job.Status, job.Reason)
@@ -259,6 +265,14 @@ func TestKillsCostNothingThatWasStored(t *testing.T) {
 		if c := result.Counts; c.Answered != c.Cells || c.Cells == 0 {
 			t.Errorf("job %s: %d of %d cells answered, want all", id, c.Answered, c.Cells)
 		}
+		cells += result.Counts.Cells
+	}
+	keys := map[pipeline.ReplyKey]bool{}
+	for _, e := range b.entries() {
+		keys[e.Key] = true
+	}
+	if len(keys) < cells {
+		t.Errorf("%d questions for %d cells: two documents share replies, and may ask for one at the same time", len(keys), cells)
 	}
 	b.witness(killsAtAll, splits, finalizes)
 }
@@ -287,10 +301,10 @@ func (b *bench) story(key pipeline.ReplyKey) string {
 func (b *bench) witness(kills, splits, finalizes int) {
 	b.t.Helper()
 	if splits -= len(b.tokensLeft("split")); splits < 5 {
-		b.t.Errorf("%d kills in a split, want at least 5", splits)
+		b.t.Errorf("%d kills in a split, want at least 5; tokens left: %v", splits, b.tokensLeft("split"))
 	}
 	if finalizes -= len(b.tokensLeft("finalize")); finalizes < 5 {
-		b.t.Errorf("%d kills in a finalize, want at least 5", finalizes)
+		b.t.Errorf("%d kills in a finalize, want at least 5; tokens left: %v", finalizes, b.tokensLeft("finalize"))
 	}
 	if len(b.deaths) < kills {
 		b.t.Errorf("%d kills, want at least %d; tokens left: %v", len(b.deaths), kills, b.tokensLeft(""))
