@@ -26,9 +26,9 @@
 //
 // A document of 3 lines, each a chunk with 2 stages of 2 calls, 3 workers, a reaper and a person, unless its [Spec] says
 // otherwise. The seed draws the rest: how often who sweeps, how long calls take, the policy and the next ones that are
-// deployed, a ceiling, a quota, clocks, whether a call is behind a gate, how many tries are in flight, how much a page of the store holds, whether
-// somebody waits for the exit of workers, whether the document can be read at all, and which few kinds of faults are on,
-// each with its rate. Faults end after 45 minutes, and what is left must end well: every job and row ended, every message
+// deployed, a ceiling, a quota, clocks, whether a call is behind a gate, how many tries are in flight, how much a page of
+// the store holds, whether somebody waits for the exit of workers, whether the document can be read at all, and which few
+// kinds of faults are on, each with its rate. Faults end after 45 minutes, and what is left must end well: every job and row ended, every message
 // and dead letter where it belongs. A job that waits for a person (paused, planned, gone with its table) is seen to by
 // one in the end.
 //

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing/synctest"
 	"time"
 )
 
@@ -84,8 +83,12 @@ func (s *scheduler) time() time.Duration {
 	return s.now
 }
 
-// settle waits until everybody has parked or is blocked.
-func (s *scheduler) settle() { synctest.Wait() }
+// has says that it still waits.
+func (s *scheduler) has(x *waiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.waiting, x)
+}
 
 // eligible are those who may go on now, in an order that does not depend on who arrived first.
 func (s *scheduler) eligible() []*waiter {

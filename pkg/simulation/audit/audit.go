@@ -41,7 +41,8 @@ type Violation struct {
 
 func (v *Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Promise, v.Ref, v.Says) }
 
-// Auditor is the model of one world. Its methods are called by one goroutine at a time, but for Asked.
+// Auditor is the model of one world. Its methods are called by one goroutine at a time, but for those that lock: the tries
+// that one cancel aborts end together, and persons' commands beside them.
 type Auditor struct {
 	mu       sync.Mutex
 	cfg      Config
@@ -77,13 +78,11 @@ func New(cfg Config) *Auditor {
 type row struct {
 	pipeline.Task
 	claims    []claim
-	rings     []pipeline.Instant // since the row last became pending
-	allRings  int
+	rings     []pipeline.Instant  // since the row last became pending
 	accepted  map[acceptance]bool // every stage that was ever accepted, by generation
 	charged   int                 // tries that were sent and not free, of the task's life
 	pending   int                 // tries that were asked for and did not come back
-	redrives  int
-	pendingAt pipeline.Instant // when it became pending
+	pendingAt pipeline.Instant    // when it became pending
 }
 
 type acceptance struct {
@@ -165,7 +164,7 @@ func (a *Auditor) Said(what string, err error) {
 }
 
 // Stuck says that the world did not come to an end.
-func (a *Auditor) Stuck(_ pipeline.Instant, why string) {
+func (a *Auditor) Stuck(why string) {
 	for _, ref := range a.order {
 		r := a.rows[ref]
 		a.check("P4", ref.String(), r.Status != pipeline.TaskAbandoned || r.Buried, "abandoned %s, and no dead letter was sent: %s", why, r.Reason)
@@ -188,7 +187,7 @@ func (a *Auditor) Stuck(_ pipeline.Instant, why string) {
 // on (P2, P5, P6). What cannot hold: that no answer is asked again (P8) and no more is spent than was told (P3), since
 // what was answered, allowed and spent after the copy was made is forgotten; that generations never go back; and that a
 // worker which held a claim before holds the one that the table shows.
-func (a *Auditor) Restored(pipeline.Instant) {
+func (a *Auditor) Restored() {
 	a.restored = true
 	for _, ref := range a.order {
 		delete(a.rows, ref)

@@ -173,15 +173,16 @@ func (a *Auditor) endedBy(w JobWrite, j *job) {
 	a.check("P2", id, ok, "%s ended epoch %d under generation %d, and never claimed that of its finalize", w.By, j.Epoch, generation)
 }
 
-// raise: a redrive of one task adds no more than all of the job may cost at worst.
+// raise: a redrive of one task adds no more than all of the job may cost at worst; or twice that, since a policy that was
+// deployed after the plan may allow more attempts.
 func (a *Auditor) raise(id pipeline.JobID, by pipeline.Money) {
 	body, found := a.item(id, pipeline.PlanKey)
 	plan, err := pipeline.Decode[pipeline.Plan](body, "plan")
-	a.check("P3", string(id), found && err == nil && by <= 2*plan.Worst, "the ceiling is raised by %s for one task, all of the job costs %s at worst", by, plan.Worst)
+	a.check("P3", string(id), found && err == nil && by <= 2*plan.Worst, "the ceiling is raised by %s for one task, all of the job was planned to cost %s at worst", by, plan.Worst)
 }
 
 // Money looks at a budget after a write of it.
-func (a *Auditor) Money(by string, _ pipeline.Instant, id pipeline.JobID, b pipeline.Budget, raised pipeline.Money, short bool) {
+func (a *Auditor) Money(by string, id pipeline.JobID, b pipeline.Budget, raised pipeline.Money, short bool) {
 	j := a.jobs[id]
 	if j == nil || a.restored {
 		return
