@@ -19,7 +19,7 @@
 //	go test ./pkg/simulation -run 'TestWorld$' -v -seed N     one world, told to its end
 //
 // A world that breaks a promise is shrunk ([Shrink]): faults that it does not need are left out, everybody goes on in the
-// order of arrival from as early on as it still breaks, chunks and workers are fewer. What is printed is the promise, the
+// order of arrival from as early on as it still breaks, chunks, workers, stages and calls are fewer. What is printed is the promise, the
 // history that is left, without what changed nothing, and the command that replays it.
 //
 // # What a world has

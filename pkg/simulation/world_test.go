@@ -8,30 +8,16 @@ import (
 	"holdfast/pkg/simulation"
 )
 
-func specOf(t *testing.T) simulation.Spec {
-	t.Helper()
-	spec := simulation.NewSpec(*seed)
-	spec.Chunks, spec.Stages, spec.Calls, spec.Workers, spec.Calm = *chunks, *stages, *calls, *workers, *calm
-	switch *faults {
-	case "":
-	case "none":
-		spec.Fixed = []simulation.Fault{}
-	default:
-		fixed, err := simulation.ParseFaults(*faults)
-		if err != nil {
-			t.Fatal(err)
-		}
-		spec.Fixed = fixed
-	}
-	return spec
-}
-
 // TestWorld replays one world and tells its story.
 func TestWorld(t *testing.T) {
-	if *seed == 0 {
+	if one.seed == 0 {
 		t.Skip("of one seed: go test ./pkg/simulation -run 'TestWorld$' -v -seed N")
 	}
-	out := simulation.Run(t, specOf(t))
+	spec, err := one.world()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := simulation.Run(t, spec)
 	fmt.Println(out.Story())
 	if out.Broken != nil {
 		t.Fatal(out.Broken)
