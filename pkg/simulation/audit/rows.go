@@ -94,9 +94,7 @@ func (a *Auditor) Row(w Write) {
 	}
 	known.Task = *n
 	known.Bodies = slices.Clone(n.Bodies)
-	if n.Status == pipeline.TaskParked || n.Status == pipeline.TaskAbandoned || a.step%16 == 0 {
-		a.index(w.Ref.DueShard(), w.At)
-	}
+	a.index(w.Ref.DueShard(), w.At)
 }
 
 // outside looks at writes that were refused, and at rows that appear or vanish.
@@ -108,6 +106,7 @@ func (a *Auditor) outside(w Write) {
 		if a.check("P2", id, w.Op == Put, "%s brought a row to life that was not there", w.Op) {
 			a.adopt(*w.After)
 			a.born(w.After)
+			a.index(w.Ref.DueShard(), w.At)
 		}
 	case w.After == nil:
 		a.check("P1", id, false, "%s removed the row", w.Op)
