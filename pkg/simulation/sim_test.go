@@ -51,6 +51,7 @@ func TestSim(t *testing.T) {
 			fmt.Printf("%d of %d worlds, next seed %d\n", p.Done, *worlds, p.Next)
 		}
 	}
+	p.Report.Stopped = p.Report.Stopped || p.Done < *worlds && len(p.Report.Broken) == 0
 	fmt.Printf("worlds from seed %d on:\n", *first)
 	p.Report.Print(os.Stdout)
 	judge(t, p.Report)

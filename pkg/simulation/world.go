@@ -87,7 +87,9 @@ func newWorld(ctx context.Context, spec Spec) *World {
 	queueConfig := memory.QueueConfig{Visibility: w.visibility, MaxReceives: w.policy.MaxReceives, Now: clock.Now}
 	w.store, w.control, w.work = memory.New(), memory.NewQueue(queueConfig), memory.NewQueue(queueConfig)
 	w.store.PageBytes = spec.page()
-	w.audit = audit.New(audit.Config{Store: w.store, Definition: spec.definition(), Now: clock.Now, Shared: spec.model().TokensPerMinute > 0, Calm: spec.slowness() == 0})
+	w.audit = audit.New(audit.Config{
+		Store: w.store, Definition: spec.definition(), Now: clock.Now, Shared: spec.model().TokensPerMinute > 0, Punctual: spec.slowness() == 0,
+	})
 	w.faults.begin(w)
 	return w
 }

@@ -27,7 +27,7 @@ type Config struct {
 	Definition pipeline.Definition
 	Now        func() pipeline.Instant // true time
 	Shared     bool                    // the model has a quota, and calls wait for their turn
-	Calm       bool                    // calls take no time but that of their faults: then nobody may be late
+	Punctual   bool                    // calls take no time but that of their faults: then nobody may be late
 }
 
 // Violation is a broken promise.

@@ -191,7 +191,7 @@ func (a *Auditor) over(t *Try, at pipeline.Instant, charged bool, cost pipeline.
 // frozen nor has trouble with the store, that is.
 func (a *Auditor) aborted(t *Try, at pipeline.Instant) {
 	w := a.worker(t.by)
-	if w.dead || !a.cfg.Calm || w.late || w.frozen != 0 && w.frozen >= t.sent.Add(-5*time.Minute) {
+	if w.dead || !a.cfg.Punctual || w.late || w.frozen != 0 && w.frozen >= t.sent.Add(-5*time.Minute) {
 		return
 	}
 	id := t.row.Ref.String() + " " + t.call
