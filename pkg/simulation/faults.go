@@ -61,7 +61,7 @@ func (f *faults) begin(w *World) {
 	}
 	share := []uint64{3, 6, 12}[w.Spec.of("swarm", 3)] // of 24
 	for _, t := range traits {
-		if !w.Spec.Faults || w.Spec.Fixed != nil || w.draw("on "+string(t.kind), 0)%24 >= share || len(w.Spec.Kinds) > 0 && !slices.Contains(w.Spec.Kinds, t.kind) {
+		if !w.Spec.Faults || w.Spec.Fixed != nil || w.draw("on "+string(t.kind), 0)%24 >= share {
 			continue
 		}
 		rate := 1.0

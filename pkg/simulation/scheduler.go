@@ -20,8 +20,7 @@ type waiter struct {
 	ready func() bool   // may it go on before due; nil: at once
 	fire  func()        // of a timer that wakes nobody: done by the scheduler
 	wake  chan struct{}
-	fault Kind          // what happens at the call; none if empty
-	since time.Duration // when it arrived
+	fault Kind // what happens at the call; none if empty
 }
 
 // scheduler is virtual time, and whoever waits in it.
@@ -46,7 +45,7 @@ func (s *scheduler) put(x *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seq++
-	x.seq, x.since = s.seq, s.now
+	x.seq = s.seq
 	if x.fire == nil {
 		x.wake = make(chan struct{})
 	}

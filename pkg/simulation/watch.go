@@ -23,7 +23,7 @@ func (s *watched) row(ctx context.Context, write audit.Write, ref pipeline.Ref, 
 	err := do()
 	after, errAfter := s.w.store.Task(s.w.ctx, ref)
 	write.By, write.At, write.Ref, write.Err = s.p.name, s.w.trueTime(), ref, err
-	write.Policy, write.Skew, write.Local = &s.p.policy, s.p.skew, s.w.trueTime().Add(s.p.skew)
+	write.Policy, write.Local = &s.p.policy, s.w.trueTime().Add(s.p.skew)
 	if errBefore == nil {
 		write.Before = &before
 	}

@@ -33,7 +33,6 @@ type Config struct {
 // Violation is a broken promise.
 type Violation struct {
 	Promise string // "P2"
-	At      pipeline.Instant
 	Ref     string // the row, job or call that it is about
 	Says    string
 	Rule    string // the same for whatever breaks the promise in the same way
@@ -60,7 +59,6 @@ type Auditor struct {
 	letters  map[pipeline.Ref]int
 	sent     map[message]int
 	unsaved  map[saving]string
-	said     []string
 	failed   pipeline.Instant // when the model last failed a call, or its answer was lost
 	step     int              // counts what was seen, so that before and after can be told within a moment
 }
@@ -128,7 +126,7 @@ func (a *Auditor) worker(name string) *worker {
 func (a *Auditor) check(promise, ref string, kept bool, format string, args ...any) bool {
 	a.checked[promise]++
 	if !kept && a.broken == nil {
-		a.broken = &Violation{Promise: promise, At: a.cfg.Now(), Ref: ref, Rule: promise + ": " + format, Says: fmt.Sprintf(format, args...)}
+		a.broken = &Violation{Promise: promise, Ref: ref, Rule: promise + ": " + format, Says: fmt.Sprintf(format, args...)}
 	}
 	return kept
 }
@@ -154,13 +152,6 @@ func (a *Auditor) Trouble(name string, at pipeline.Instant, late bool) {
 	w := a.worker(name)
 	w.trouble = append(w.trouble, at)
 	w.late = w.late || late
-}
-
-// Said tells what a person was told who asked for something that could not be done.
-func (a *Auditor) Said(what string, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.said = append(a.said, what+": "+err.Error())
 }
 
 // Stuck says that the world did not come to an end.

@@ -35,7 +35,6 @@ type Write struct {
 	By      string
 	At      pipeline.Instant // true time
 	Local   pipeline.Instant // by the writer's clock
-	Skew    time.Duration    // of the writer's clock
 	Policy  *pipeline.Policy // the writer's
 	Ref     pipeline.Ref
 	ClaimID string         // that it is made under
