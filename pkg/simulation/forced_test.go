@@ -164,10 +164,7 @@ func forced(t *testing.T, from, stride int, run func(simulation.Spec) bool) (of 
 }
 
 func TestEveryKindOfFaultIsForcedAtEveryWriteThatWorldsMake(t *testing.T) {
-	report, has := simulation.NewReport(), map[string]bool{}
-	for n := range uint64(60) {
-		report.Count(simulation.Run(t, simulation.NewSpec(firstSeed+n)))
-	}
+	report, has := someWorlds(t).report, map[string]bool{}
 	for _, p := range points(t) {
 		has[p.op+string(p.kind)] = true
 	}

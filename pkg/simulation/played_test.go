@@ -54,14 +54,7 @@ func methods[Port any]() (names []string) {
 // compares stores; of queues, whose order is their own, and of blobs the conformance suites are what memory and the
 // others are held to.
 func TestTheOtherStoresAreHeldToEveryCallThatWorldsMake(t *testing.T) {
-	worlds := simulation.Tally{}
-	for n := range uint64(60) {
-		for _, e := range simulation.Run(t, simulation.NewSpec(firstSeed+n)).History.Events {
-			if e.Who != "world" && e.Err == "" {
-				worlds[e.Op]++
-			}
-		}
-	}
+	worlds := someWorlds(t).calls
 	for _, held := range []struct {
 		by    string
 		calls []string

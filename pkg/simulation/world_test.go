@@ -50,6 +50,33 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
+// sample is what some worlds came to, and the calls of ports in them that went well, by their names.
+type sample struct {
+	report *simulation.Report
+	calls  simulation.Tally
+}
+
+var drawn *sample
+
+// someWorlds runs them once, for all tests that want to know what worlds do.
+func someWorlds(t *testing.T) *sample {
+	t.Helper()
+	if drawn != nil {
+		return drawn
+	}
+	drawn = &sample{report: simulation.NewReport(), calls: simulation.Tally{}}
+	for n := range uint64(60) {
+		out := simulation.Run(t, simulation.NewSpec(firstSeed+n))
+		drawn.report.Count(out)
+		for _, e := range out.History.Events {
+			if e.Who != "world" && e.Err == "" {
+				drawn.calls[e.Op]++
+			}
+		}
+	}
+	return drawn
+}
+
 func TestWithoutFaultsEveryJobIsCompleted(t *testing.T) {
 	for n := range uint64(30) {
 		spec := simulation.NewSpec(firstSeed + n)
