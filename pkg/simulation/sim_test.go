@@ -64,17 +64,18 @@ func TestSim(t *testing.T) {
 	forced := spread(t, "forced", *first, 0, left(begin, *budget))
 	fmt.Println("every fault forced once at every call of a world where it may happen:")
 	forced.Print(os.Stdout)
-	if never := forced.PrintWrites(os.Stdout, p.Report.AtWrites()); len(never) > 0 && len(forced.Broken) == 0 {
-		t.Errorf("these faults were never forced at a write that worlds make: %v", never)
-	}
-	if never := forced.Never(); len(never) > 0 && len(forced.Broken) == 0 {
-		t.Errorf("these faults were never forced: %v", never)
-	}
-	if forced.Worlds < forced.Points && !forced.Stopped && len(forced.Broken) == 0 {
-		t.Errorf("%d of %d points were tried", forced.Worlds, forced.Points)
-	}
-	if len(forced.Broken) > 0 {
+	never := forced.PrintWrites(os.Stdout, p.Report.AtWrites())
+	switch {
+	case len(forced.Broken) > 0:
 		t.Errorf("%d worlds with a forced fault broke a promise", len(forced.Broken))
+	case len(never) > 0 && forced.Stopped:
+		t.Errorf("the time given was too short: %d faults were not forced at a write that worlds make", len(never))
+	case len(never) > 0:
+		t.Errorf("these faults were not forced at a write that worlds make: %v", never)
+	case len(forced.Never()) > 0:
+		t.Errorf("these faults were never forced: %v", forced.Never())
+	case forced.Worlds < forced.Points && !forced.Stopped:
+		t.Errorf("%d of %d points were tried", forced.Worlds, forced.Points)
 	}
 	fmt.Printf("all of it took %v\n", time.Since(begin).Round(time.Second))
 }
