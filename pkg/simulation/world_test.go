@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,8 +82,12 @@ func TestWithoutFaultsEveryJobIsCompleted(t *testing.T) {
 	for n := range uint64(30) {
 		spec := simulation.NewSpec(firstSeed + n)
 		spec.Faults = false
-		if out := simulation.Run(t, spec); out.Broken != nil {
+		out := simulation.Run(t, spec)
+		if out.Broken != nil {
 			t.Fatal(out.Story())
+		}
+		if !strings.HasPrefix(out.End, "completed in epoch 1; ") {
+			t.Errorf("seed %d ends so: %s; want the job completed", spec.Seed, out.End)
 		}
 	}
 }
