@@ -25,8 +25,8 @@ func TestEveryKindOfFaultIsForcedAtEveryWriteThatWorldsMake(t *testing.T) {
 	}
 }
 
-// TestEveryFaultAtEveryCall is the part of it that every test run does: one point in eighty.
-func TestEveryFaultAtEveryCall(t *testing.T) {
+// TestOneInEightyOfTheForcedFaults is the part of make sim's that every test run does.
+func TestOneInEightyOfTheForcedFaults(t *testing.T) {
 	ran := 0
 	forced(t, 1, 80, func(spec simulation.Spec) bool {
 		ran++
