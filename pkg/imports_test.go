@@ -74,6 +74,8 @@ func forbidden(name, other, path string, internal bool) string {
 		return "the words stand on the standard library alone, so that everything else can stand on them"
 	case internal && step && strings.HasPrefix(other, whole+"/") && !strings.HasSuffix(other, "test"):
 		return ""
+	case name == "simulation/spec" && (internal || outside):
+		return "the model says what the protocol is: what it says must come from nowhere but itself"
 	case internal && name == "simulation/audit" && other != "pipeline":
 		return "the auditor knows the words alone: what should have happened is not told by what did"
 	case internal && (step || adapter) && other != "pipeline":

@@ -2,6 +2,7 @@ package finalize_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -203,6 +204,20 @@ func TestFeed(t *testing.T) {
 			if got := string(feed[id].State) + " " + feed[id].Why; got != want {
 				t.Errorf("finding %s is %s, want %s", id, got, want)
 			}
+		}
+	})
+	t.Run("a group that a worker puts only then changes nothing", func(t *testing.T) {
+		b := newBench(t, d, 1)
+		replaced, stays := finding(0, "s1c1", "a", 0, 9), finding(0, "s2c1", "a", 0, 9)
+		b.answerAll(1, func(body *pipeline.StageBody) {
+			body.Findings = [][]pipeline.Finding{{replaced}, {stays}}[body.Stage-1]
+		})
+		b.run()
+		want := b.feed()
+		put(b, 1, replaced)
+		put(b, 2, stays)
+		if got := b.feed(); !reflect.DeepEqual(got, want) || got[stays.ID].State != pipeline.Confirmed || got[replaced.ID].State != pipeline.Withdrawn {
+			t.Errorf("the feed says %v in the end, and %v before what came late; want the one confirmed and the other withdrawn, both times", got, want)
 		}
 	})
 	t.Run("many long findings become several groups, each of them an item", func(t *testing.T) {

@@ -44,6 +44,7 @@ type faults struct {
 	rates    map[Kind]float64 // of the kinds that are on
 	fired    []Fault
 	counts   map[Kind]int
+	calls    map[Kind]map[string]int // at which calls each happened, by their names
 	survey   map[Kind][]int
 	looks    int
 	deploys  int
@@ -54,13 +55,13 @@ type faults struct {
 
 // begin draws which kinds are on in this world, each with its rate: a few, most often.
 func (f *faults) begin(w *World) {
-	f.rates, f.counts = map[Kind]float64{}, map[Kind]int{}
+	f.rates, f.counts, f.calls = map[Kind]float64{}, map[Kind]int{}, map[Kind]map[string]int{}
 	if w.Spec.Survey {
 		f.survey = map[Kind][]int{}
 	}
 	share := []uint64{3, 6, 12}[w.Spec.of("swarm", 3)] // of 24
 	for _, t := range traits {
-		if !w.Spec.Faults || w.Spec.Fixed != nil || w.draw("on "+string(t.kind), 0)%24 >= share || len(w.Spec.Kinds) > 0 && !slices.Contains(w.Spec.Kinds, t.kind) {
+		if !w.Spec.Faults || w.Spec.Fixed != nil || w.draw("on "+string(t.kind), 0)%24 >= share {
 			continue
 		}
 		rate := 1.0
@@ -147,6 +148,10 @@ func (f *faults) fire(w *World, kind Kind, x *waiter) {
 	if x == nil {
 		return
 	}
+	if f.calls[kind] == nil {
+		f.calls[kind] = map[string]int{}
+	}
+	f.calls[kind][x.name]++
 	switch kind {
 	case StoreOutage:
 		w.storeUntil = w.sched.time() + w.between(x, 500*time.Millisecond, 2*time.Minute)
@@ -221,10 +226,10 @@ func (w *World) restoreLater(x *waiter) {
 				w.crash(p)
 			}
 		}
-		w.audit.Restored(w.trueTime())
+		w.audit.Restored()
 		w.faults.snapshot = nil
 	})
 }
 
 // pending says that a fault that was begun is not over.
-func (f *faults) pending(*World) bool { return f.snapshot != nil }
+func (f *faults) pending() bool { return f.snapshot != nil }

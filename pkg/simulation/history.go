@@ -22,6 +22,9 @@ type Event struct {
 	Note  string
 }
 
+// ByPerson says that a person's command did it.
+func (e Event) ByPerson() bool { return strings.HasPrefix(e.Who, string(person)) }
+
 // History is all events of a world.
 type History struct {
 	Events []Event

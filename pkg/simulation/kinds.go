@@ -149,3 +149,29 @@ func Kinds() (all []Kind) {
 	}
 	return all
 }
+
+// Born are the kinds that happen when something begins, not at a call.
+func Born() (kinds []Kind) {
+	for _, t := range traits {
+		if t.born {
+			kinds = append(kinds, t.kind)
+		}
+	}
+	return kinds
+}
+
+// AtWrite are the kinds that may happen at a write of this name; some happen only at those of workers and reapers, and not
+// at those of a person's command.
+func AtWrite(name string, persons bool) (kinds []Kind) {
+	by := worker
+	if persons {
+		by = person
+	}
+	x := &waiter{p: &process{role: by}, name: name, write: true}
+	for _, t := range traits {
+		if !t.born && t.at(x) {
+			kinds = append(kinds, t.kind)
+		}
+	}
+	return kinds
+}

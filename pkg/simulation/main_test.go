@@ -15,13 +15,7 @@ import (
 const firstSeed = 1
 
 var (
-	seed    = flag.Uint64("seed", 0, "the seed of the one world that TestWorld runs")
-	faults  = flag.String("faults", "", "of TestWorld: these faults and no others, as a failure prints them; \"none\" for none")
-	calm    = flag.Int("calm", -1, "of TestWorld: from this event on everybody goes on in the order of arrival")
-	chunks  = flag.Int("chunks", 3, "of TestWorld")
-	stages  = flag.Int("stages", 2, "of TestWorld")
-	calls   = flag.Int("calls", 2, "of TestWorld: calls a stage")
-	workers = flag.Int("workers", 3, "of TestWorld")
+	one = askedBy(flag.CommandLine) // the world of TestWorld
 
 	shrink = flag.Bool("shrink", true, "look for the shortest history of a broken world")
 	worlds = flag.Int("worlds", 100, "how many worlds TestWorlds runs, and TestSim")
@@ -31,6 +25,42 @@ var (
 	budget = flag.Duration("budget", 0, "after so long no further world is begun; 0 = no limit")
 	state  = flag.String("state", "", "TestSim: file that remembers how far a long run is; the same command goes on from there")
 )
+
+// asked is the one world that flags ask for, as a failure prints them.
+type asked struct {
+	seed   uint64
+	faults string
+	spec   simulation.Spec
+}
+
+func askedBy(set *flag.FlagSet) *asked {
+	usual := simulation.NewSpec(0)
+	a := &asked{spec: usual}
+	set.Uint64Var(&a.seed, "seed", 0, "the seed of the one world that TestWorld runs")
+	set.StringVar(&a.faults, "faults", "", "of TestWorld: these faults and no others, as a failure prints them; \"none\" for none")
+	set.IntVar(&a.spec.Calm, "calm", usual.Calm, "of TestWorld: from this event on everybody goes on in the order of arrival")
+	set.IntVar(&a.spec.Chunks, "chunks", usual.Chunks, "of TestWorld")
+	set.IntVar(&a.spec.Stages, "stages", usual.Stages, "of TestWorld")
+	set.IntVar(&a.spec.Calls, "calls", usual.Calls, "of TestWorld: calls a stage")
+	set.IntVar(&a.spec.Workers, "workers", usual.Workers, "of TestWorld")
+	set.IntVar(&a.spec.Reapers, "reapers", usual.Reapers, "of TestWorld")
+	return a
+}
+
+func (a *asked) world() (simulation.Spec, error) {
+	spec := a.spec
+	spec.Seed = a.seed
+	switch a.faults {
+	case "":
+		return spec, nil
+	case "none":
+		spec.Fixed = []simulation.Fault{}
+		return spec, nil
+	}
+	fixed, err := simulation.ParseFaults(a.faults)
+	spec.Fixed = fixed
+	return spec, err
+}
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -29,7 +29,7 @@ func (h *people) begin(w *World) {
 		w.faults.fire(w, HoldJob, nil)
 	}
 	w.later(0, "submit", "the document", func() {
-		h.do(w, "submit", func(ctx context.Context) error {
+		h.do(func(ctx context.Context) error {
 			job, err := w.submit(ctx, 0, hold)
 			if err != nil || !hold {
 				return err
@@ -60,7 +60,7 @@ func (h *people) look(w *World) {
 		return
 	}
 	if len(w.jobs) == 0 {
-		h.do(w, "submit again", func(ctx context.Context) error { _, err := w.submit(ctx, 0, false); return err })
+		h.do(func(ctx context.Context) error { _, err := w.submit(ctx, 0, false); return err })
 	}
 	for _, id := range w.jobs {
 		h.care(w, id)
@@ -71,11 +71,11 @@ func (h *people) care(w *World, id pipeline.JobID) {
 	job, err := w.store.Job(w.ctx, id)
 	switch {
 	case err != nil && id == w.first():
-		h.do(w, "submit again", func(ctx context.Context) error { _, err := w.submit(ctx, 0, false); return err })
+		h.do(func(ctx context.Context) error { _, err := w.submit(ctx, 0, false); return err })
 	case job.Status == pipeline.JobPaused:
-		h.do(w, "resume", func(ctx context.Context) error { return h.resume(ctx, w, id) })
+		h.do(func(ctx context.Context) error { return h.resume(ctx, w, id) })
 	case job.Status == pipeline.JobPlanned:
-		h.do(w, "start", func(ctx context.Context) error { return h.start(ctx, w, id) })
+		h.do(func(ctx context.Context) error { return h.start(ctx, w, id) })
 	}
 }
 
@@ -129,7 +129,7 @@ func (h *people) act(w *World, kind Kind, x *waiter) {
 	}
 	switch kind {
 	case CancelJob:
-		h.do(w, "cancel", func(ctx context.Context) error {
+		h.do(func(ctx context.Context) error {
 			_, err := desk.Submitter.Cancel(ctx, id, "enough")
 			return err
 		})
@@ -149,21 +149,21 @@ func (h *people) act(w *World, kind Kind, x *waiter) {
 			return err
 		})
 	case SubmitDraft:
-		h.do(w, "submit a draft", func(ctx context.Context) error { _, err := w.submit(ctx, 1, false); return err })
+		h.do(func(ctx context.Context) error { _, err := w.submit(ctx, 1, false); return err })
 	}
 }
 
 // pause pauses a job, resumes it later, and soon after changes its mind again, a number of times.
 func (h *people) pause(w *World, x *waiter, id pipeline.JobID, again int) {
 	submitter := w.desk.system.Submitter
-	h.do(w, "pause", func(ctx context.Context) error {
+	h.do(func(ctx context.Context) error {
 		_, err := submitter.Pause(ctx, id)
 		return err
 	})
 	h.later(1)
 	w.later(w.between(x, time.Second, 20*time.Minute), "resume", string(id), func() {
 		h.later(-1)
-		h.do(w, "resume", func(ctx context.Context) error { return h.resume(ctx, w, id) })
+		h.do(func(ctx context.Context) error { return h.resume(ctx, w, id) })
 		if again == 0 || w.draw("pause again", w.events())%2 == 0 {
 			return
 		}
@@ -184,14 +184,14 @@ func (h *people) sometime(w *World, x *waiter, what string, command func(ctx con
 	h.later(1)
 	w.later(after, what, string(w.first()), func() {
 		h.later(-1)
-		h.do(w, what, command)
+		h.do(command)
 	})
 }
 
 // tell tells that a worker of this machine has exited. Who cannot be told now learns it from its claims.
 func (h *people) tell(w *World, name string) {
 	reaper := w.desk.system.Reaper
-	h.do(w, "tell who exited", func(ctx context.Context) error {
+	h.do(func(ctx context.Context) error {
 		_, err := reaper.Exited(ctx, name)
 		return err
 	})
@@ -220,13 +220,11 @@ func (w *World) first() pipeline.JobID {
 }
 
 // do runs a command.
-func (h *people) do(w *World, what string, command func(ctx context.Context) error) {
+func (h *people) do(command func(ctx context.Context) error) {
 	h.count(1)
 	h.wg.Go(func() {
 		defer h.count(-1)
-		if err := command(h.ctx); err != nil {
-			w.audit.Said(what, err)
-		}
+		_ = command(h.ctx) // who is told that it cannot be done leaves it at that
 	})
 }
 

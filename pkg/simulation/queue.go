@@ -25,7 +25,7 @@ func (q *queue) Send(ctx context.Context, messages []pipeline.Message) (failed [
 		on = messages[0].Ref().String()
 	}
 	err = q.p.park(ctx, &waiter{name: "Send", on: on, write: true}, func(ctx context.Context, x *waiter) error {
-		w.audit.Sent(q.p.name, w.trueTime(), messages, x.fault != "")
+		w.audit.Sent(q.p.name, messages, x.fault != "")
 		switch x.fault {
 		case LoseMessage:
 			return nil

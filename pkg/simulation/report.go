@@ -16,16 +16,28 @@ type Report struct {
 	Virtual time.Duration  `json:"virtual"`
 	Took    time.Duration  `json:"took"` // of processor time
 	Fired   map[Kind]int   `json:"fired"`
-	Checked map[string]int `json:"checked"`
-	Ends    map[string]int `json:"ends"`
+	Calls   map[Kind]Tally `json:"calls"`  // at which calls each kind happened
+	Writes  Tally          `json:"writes"` // that workers and reapers made, by their names
+	Orders  Tally          `json:"orders"` // that persons' commands made
+	Checked Tally          `json:"checked"`
+	Ends    Tally          `json:"ends"`
 	Broken  []string       `json:"broken"` // stories
 	Stalls  int            `json:"stalls"` // worlds that the machine disturbed
 	Stopped bool           `json:"stopped"`
 }
 
+// Tally counts by name.
+type Tally map[string]int
+
+func (t Tally) add(other map[string]int) {
+	for name, n := range other {
+		t[name] += n
+	}
+}
+
 // NewReport is an empty one.
 func NewReport() *Report {
-	return &Report{Fired: map[Kind]int{}, Checked: map[string]int{}, Ends: map[string]int{}}
+	return &Report{Fired: map[Kind]int{}, Calls: map[Kind]Tally{}, Writes: Tally{}, Orders: Tally{}, Checked: Tally{}, Ends: Tally{}}
 }
 
 // Count counts a world.
@@ -39,9 +51,18 @@ func (r *Report) Count(o Outcome) {
 	for _, f := range o.Fired {
 		r.Fired[f.Kind]++
 	}
-	for promise, n := range o.Checked {
-		r.Checked[promise] += n
+	for kind, calls := range o.Calls {
+		r.at(kind).add(calls)
 	}
+	for _, e := range o.History.Events {
+		switch {
+		case e.Write && e.ByPerson():
+			r.Orders[e.Op]++
+		case e.Write:
+			r.Writes[e.Op]++
+		}
+	}
+	r.Checked.add(o.Checked)
 	if len(r.Ends) < maxEnds {
 		r.Ends[o.End]++
 	}
@@ -61,14 +82,22 @@ func (r *Report) Add(o *Report) {
 	for kind, n := range o.Fired {
 		r.Fired[kind] += n
 	}
-	for promise, n := range o.Checked {
-		r.Checked[promise] += n
+	for kind, calls := range o.Calls {
+		r.at(kind).add(calls)
 	}
-	for end, n := range o.Ends {
-		r.Ends[end] += n
-	}
+	r.Writes.add(o.Writes)
+	r.Orders.add(o.Orders)
+	r.Checked.add(o.Checked)
+	r.Ends.add(o.Ends)
 	r.Broken = append(r.Broken, o.Broken...)
 	r.Stopped = r.Stopped || o.Stopped
+}
+
+func (r *Report) at(kind Kind) Tally {
+	if r.Calls[kind] == nil {
+		r.Calls[kind] = Tally{}
+	}
+	return r.Calls[kind]
 }
 
 // Never are the kinds of faults that did not happen once.
@@ -79,6 +108,36 @@ func (r *Report) Never() (kinds []Kind) {
 		}
 	}
 	return kinds
+}
+
+// AtWrites are the kinds of faults that may happen at each write that was made, by its name.
+func (r *Report) AtWrites() map[string][]Kind {
+	at := map[string][]Kind{}
+	for write := range r.Orders {
+		at[write] = AtWrite(write, true)
+	}
+	for write := range r.Writes {
+		at[write] = AtWrite(write, false)
+	}
+	return at
+}
+
+// PrintWrites tells how many faults there were at each of these writes, and of how many of its kinds. It returns every
+// kind that did not happen where it may.
+func (r *Report) PrintWrites(out io.Writer, at map[string][]Kind) (never []string) {
+	fmt.Fprintln(out, "faults at each write:")
+	for _, write := range slices.Sorted(maps.Keys(at)) {
+		faults, kinds := 0, 0
+		for _, kind := range at[write] {
+			if n := r.Calls[kind][write]; n > 0 {
+				faults, kinds = faults+n, kinds+1
+			} else {
+				never = append(never, fmt.Sprintf("%s: %s", write, kind))
+			}
+		}
+		fmt.Fprintf(out, "  %8d at %-12s of %d of %d kinds\n", faults, write, kinds, len(at[write]))
+	}
+	return never
 }
 
 // promises are those that the auditor checks.

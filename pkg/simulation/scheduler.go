@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing/synctest"
 	"time"
 )
 
@@ -21,8 +20,7 @@ type waiter struct {
 	ready func() bool   // may it go on before due; nil: at once
 	fire  func()        // of a timer that wakes nobody: done by the scheduler
 	wake  chan struct{}
-	fault Kind          // what happens at the call; none if empty
-	since time.Duration // when it arrived
+	fault Kind // what happens at the call; none if empty
 }
 
 // scheduler is virtual time, and whoever waits in it.
@@ -47,7 +45,7 @@ func (s *scheduler) put(x *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seq++
-	x.seq, x.since = s.seq, s.now
+	x.seq = s.seq
 	if x.fire == nil {
 		x.wake = make(chan struct{})
 	}
@@ -84,8 +82,12 @@ func (s *scheduler) time() time.Duration {
 	return s.now
 }
 
-// settle waits until everybody has parked or is blocked.
-func (s *scheduler) settle() { synctest.Wait() }
+// has says that it still waits.
+func (s *scheduler) has(x *waiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.waiting, x)
+}
 
 // eligible are those who may go on now, in an order that does not depend on who arrived first.
 func (s *scheduler) eligible() []*waiter {

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ import (
 const shrinkRuns = 600
 
 // Shrink looks for the shortest history that breaks the same promise in the same way: without the faults that it does
-// not need, with everybody in the order of arrival as early as it still breaks, with fewer chunks and workers.
+// not need, with everybody in the order of arrival as early as it still breaks, with fewer chunks, workers, stages and calls.
 func Shrink(t *testing.T, out Outcome) Outcome {
 	t.Helper()
 	left := shrinkRuns
@@ -38,7 +39,7 @@ func Shrink(t *testing.T, out Outcome) Outcome {
 		before := len(out.Spec.Fixed)
 		dropFaults(&out, try)
 		calmDown(&out, try)
-		smaller(&out, try)
+		smaller(t, &out, try)
 		if len(out.Spec.Fixed) == before {
 			break
 		}
@@ -81,17 +82,63 @@ func calmDown(out *Outcome, try func(Spec) bool) {
 	}
 }
 
-func smaller(out *Outcome, try func(Spec) bool) {
+// smaller takes chunks, workers, stages and calls away, with the faults where they are or at calls like those.
+func smaller(t *testing.T, out *Outcome, try func(Spec) bool) {
+	t.Helper()
 	for _, less := range []func(*Spec){
 		func(s *Spec) { s.Chunks = 1 }, func(s *Spec) { s.Workers = 1 }, func(s *Spec) { s.Stages = 1 }, func(s *Spec) { s.Calls = 1 },
 	} {
 		spec := out.Spec
 		less(&spec)
-		if !equal(spec, out.Spec) {
-			try(spec)
+		if equal(spec, out.Spec) || try(spec) || len(spec.Fixed) > maxMoved {
+			continue
+		}
+		for skip := range maxMoved {
+			if moved, ok := move(t, spec, *out, skip); ok && try(moved) {
+				break
+			}
 		}
 	}
 }
+
+// maxMoved bounds how many faults are moved, and how often each.
+const maxMoved = 4
+
+// move puts the faults of a world into a smaller one, whose calls have other numbers: each to the call of the same name
+// that is nearest to where it was, past as many as skip says. It is not possible where there are none.
+func move(t *testing.T, spec Spec, out Outcome, skip int) (Spec, bool) {
+	t.Helper()
+	spec.Fixed = []Fault{}
+	for _, f := range out.Spec.Fixed {
+		if f.N >= 0 {
+			like := out.History.name(f.N)
+			spec.Survey = true
+			there := Run(t, spec)
+			spec.Survey = false
+			calls := slices.DeleteFunc(slices.Compact(there.ForcedAt[f.Kind]), func(n int) bool { return there.History.name(n) != like })
+			if len(calls) <= skip {
+				return spec, false
+			}
+			at := f.N
+			slices.SortStableFunc(calls, func(a, b int) int { return cmp.Compare(distance(a, at), distance(b, at)) })
+			f.N = calls[skip]
+		}
+		spec.Fixed = append(spec.Fixed, f)
+	}
+	return spec, true
+}
+
+// name is that of the call at which a fault is to happen: a fault beside it is an event of its own, before it.
+func (h History) name(event int) string {
+	for _, e := range h.Events[min(event, len(h.Events)):] {
+		if e.Who != "world" {
+			return e.Op
+		}
+	}
+	return ""
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }
 
 func equal(a, b Spec) bool { return a.Command() == b.Command() }
 
@@ -108,6 +155,7 @@ func (s Spec) Command() string {
 		{"stages", s.Stages, usual.Stages},
 		{"calls", s.Calls, usual.Calls},
 		{"workers", s.Workers, usual.Workers},
+		{"reapers", s.Reapers, usual.Reapers},
 		{"calm", s.Calm, usual.Calm},
 	} {
 		if flag.value != flag.want {

@@ -20,7 +20,7 @@ import (
 
 const (
 	round = 1000   // worlds are run between two looks at the state file
-	long  = 20_000 // a run of more does not print its end states, nor force faults
+	long  = 20_000 // of the end states of a run of more only hashes are kept
 )
 
 // progress is what the state file of a long run holds.
@@ -37,11 +37,14 @@ func TestSim(t *testing.T) {
 	}
 	begin := time.Now()
 	p := resumed(t)
-	for p.Done < *worlds && until(begin) {
+	for p.Done < *worlds && (*budget == 0 || time.Since(begin) < *budget*6/10) {
 		n := min(round, *worlds-p.Done)
-		report := spread(t, "worlds", p.Next, n, left(begin)*6/10)
+		report := spread(t, "worlds", p.Next, n, left(begin, *budget*6/10))
 		report.Ends = counted(report.Ends, *worlds > long)
 		p.Report.Add(report)
+		if report.Stopped { // the state stays at the last whole round: what is left out of this one is run next time
+			break
+		}
 		p.Next, p.Done = p.Next+uint64(n), p.Done+n
 		keep(t, p)
 		if len(p.Report.Broken) > 0 {
@@ -51,30 +54,38 @@ func TestSim(t *testing.T) {
 			fmt.Printf("%d of %d worlds, next seed %d\n", p.Done, *worlds, p.Next)
 		}
 	}
+	p.Report.Stopped = p.Report.Stopped || p.Done < *worlds && len(p.Report.Broken) == 0
 	fmt.Printf("worlds from seed %d on:\n", *first)
 	p.Report.Print(os.Stdout)
 	judge(t, p.Report)
 	if t.Failed() {
 		return
 	}
-	forced := spread(t, "forced", *first, 0, left(begin))
+	forced := spread(t, "forced", *first, 0, left(begin, *budget))
 	fmt.Println("every fault forced once at every call of a world where it may happen:")
 	forced.Print(os.Stdout)
-	if forced.Worlds < forced.Points && !forced.Stopped && len(forced.Broken) == 0 {
-		t.Errorf("%d of %d points were tried", forced.Worlds, forced.Points)
-	}
-	if len(forced.Broken) > 0 {
+	never := forced.PrintWrites(os.Stdout, p.Report.AtWrites())
+	switch {
+	case len(forced.Broken) > 0:
 		t.Errorf("%d worlds with a forced fault broke a promise", len(forced.Broken))
+	case len(never) > 0 && forced.Stopped:
+		t.Errorf("the time given was too short: %d faults were not forced at a write that worlds make", len(never))
+	case len(never) > 0:
+		t.Errorf("these faults were not forced at a write that worlds make: %v", never)
+	case len(forced.Never()) > 0:
+		t.Errorf("these faults were never forced: %v", forced.Never())
+	case forced.Worlds < forced.Points && !forced.Stopped:
+		t.Errorf("%d of %d points were tried", forced.Worlds, forced.Points)
 	}
 	fmt.Printf("all of it took %v\n", time.Since(begin).Round(time.Second))
 }
 
 // left is how much of the time given is left; 0 if none was given.
-func left(begin time.Time) time.Duration {
-	if *budget == 0 {
+func left(begin time.Time, given time.Duration) time.Duration {
+	if given == 0 {
 		return 0
 	}
-	return max(time.Second, *budget-time.Since(begin))
+	return max(time.Second, given-time.Since(begin))
 }
 
 // judge fails the run for broken promises, and for what it did not try.
@@ -91,12 +102,12 @@ func judge(t *testing.T, r *simulation.Report) {
 	}
 }
 
-// counted leaves the end states of a long run out of its state file but for their number of different ones so far.
-func counted(ends map[string]int, long bool) map[string]int {
+// counted keeps of the end states of a long run their hashes alone: its state file would hold little else.
+func counted(ends simulation.Tally, long bool) simulation.Tally {
 	if !long {
 		return ends
 	}
-	short := map[string]int{}
+	short := simulation.Tally{}
 	for end, n := range ends {
 		short[strconv.FormatUint(hash(end), 36)] += n
 	}

@@ -22,7 +22,6 @@ type Spec struct {
 	Fixed  []Fault // these and no others, whatever Faults says
 	Calm   int     // from this event on everybody goes on in the order of arrival; -1: never
 	Survey bool    // note at which events each kind could be forced
-	Kinds  []Kind  // if set: only these may be on
 }
 
 // NewSpec is the world of a seed as it is unless something else is asked for: 3 chunks, 4 calls each, 3 workers.

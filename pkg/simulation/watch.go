@@ -23,7 +23,7 @@ func (s *watched) row(ctx context.Context, write audit.Write, ref pipeline.Ref, 
 	err := do()
 	after, errAfter := s.w.store.Task(s.w.ctx, ref)
 	write.By, write.At, write.Ref, write.Err = s.p.name, s.w.trueTime(), ref, err
-	write.Policy, write.Skew, write.Local = &s.p.policy, s.p.skew, s.w.trueTime().Add(s.p.skew)
+	write.Policy, write.Local = &s.p.policy, s.w.trueTime().Add(s.p.skew)
 	if errBefore == nil {
 		write.Before = &before
 	}
@@ -95,7 +95,6 @@ func (s *watched) Redrive(ctx context.Context, rw pipeline.RedriveWrite) (row pi
 }
 
 func (s *watched) PutTasks(ctx context.Context, rows []pipeline.Task) (left []pipeline.Task, err error) {
-	put := 0
 	var errPut error
 	for i, row := range rows { // one by one: the auditor sees each, and the rest of a batch comes back
 		if s.w.partial(i) {
@@ -106,7 +105,6 @@ func (s *watched) PutTasks(ctx context.Context, rows []pipeline.Task) (left []pi
 		if errPut != nil {
 			return rows[i:], errPut
 		}
-		put++
 	}
 	return left, nil
 }
@@ -157,7 +155,7 @@ func (s *watched) PutReply(ctx context.Context, r pipeline.Reply) (stands pipeli
 
 func (s *watched) PutFindings(ctx context.Context, g pipeline.FindingGroup) error {
 	err := s.Store.PutFindings(ctx, g)
-	s.w.audit.Published(s.p.name, s.w.trueTime(), g, err)
+	s.w.audit.Published(s.p.name, g, err)
 	return err
 }
 
@@ -186,7 +184,7 @@ func (s *watched) Settle(ctx context.Context, job pipeline.JobID, settle ...pipe
 
 func (s *watched) money(job pipeline.JobID, raised pipeline.Money, err error) error {
 	if b, read := s.w.store.Budget(s.w.ctx, job); read == nil {
-		s.w.audit.Money(s.p.name, s.w.trueTime(), job, b, raised, errors.Is(err, pipeline.ErrCeiling))
+		s.w.audit.Money(s.p.name, job, b, raised, errors.Is(err, pipeline.ErrCeiling))
 	}
 	return err
 }

@@ -43,7 +43,8 @@ type World struct {
 	storeUntil, stormUntil, outageUntil time.Duration
 	over                                bool
 	disturbed                           bool
-	tables                              int // how often an older one was put back
+	stepped                             time.Duration // machine time at the last step
+	tables                              int           // how often an older one was put back
 	jobs                                []pipeline.JobID
 	faults                              faults
 	people                              people
@@ -55,8 +56,9 @@ type Outcome struct {
 	History   History
 	Broken    *audit.Violation // nil if every promise was kept
 	Fired     []Fault
-	Checked   map[string]int // how often each promise was checked
-	End       string         // how jobs and rows stood at the end, for counting distinct ones
+	Calls     map[Kind]map[string]int // at which calls, by their names, each kind happened
+	Checked   map[string]int          // how often each promise was checked
+	End       string                  // how jobs and rows stood at the end, for counting distinct ones
 	Virtual   time.Duration
 	ForcedAt  map[Kind][]int // with Spec.Survey: the events at which a kind could be forced
 	Disturbed bool           // the machine stalled: the same seed may have another history
@@ -85,14 +87,37 @@ func newWorld(ctx context.Context, spec Spec) *World {
 	queueConfig := memory.QueueConfig{Visibility: w.visibility, MaxReceives: w.policy.MaxReceives, Now: clock.Now}
 	w.store, w.control, w.work = memory.New(), memory.NewQueue(queueConfig), memory.NewQueue(queueConfig)
 	w.store.PageBytes = spec.page()
-	w.audit = audit.New(audit.Config{Store: w.store, Definition: spec.definition(), Now: clock.Now, Shared: spec.model().TokensPerMinute > 0, Calm: spec.slowness() == 0})
+	w.audit = audit.New(audit.Config{
+		Store: w.store, Definition: spec.definition(), Now: clock.Now, Shared: spec.model().TokensPerMinute > 0, Punctual: spec.slowness() == 0,
+	})
 	w.faults.begin(w)
 	return w
 }
 
-// run is the scheduler.
+// run lets one after the other go on until the world is over, or a promise is broken.
 func (w *World) run() Outcome {
 	defer w.end()
+	w.populate()
+	for {
+		w.settle()
+		may := w.sched.eligible()
+		if w.isOver(may) {
+			return w.outcome()
+		}
+		if t, ok := w.sched.next(); ok && (len(may) == 0 || w.slow(t)) {
+			w.sched.advance(t)
+			continue
+		}
+		x := w.choose(may)
+		w.faults.at(w, x)
+		if w.sched.has(x) { // a fault may have killed its process
+			w.sched.release(x)
+		}
+	}
+}
+
+// populate starts everybody, and lets a person submit the document.
+func (w *World) populate() {
 	w.desk = w.start(person, w.policy)
 	for range w.Spec.Workers {
 		w.start(worker, w.policy)
@@ -101,54 +126,38 @@ func (w *World) run() Outcome {
 		w.start(reaper, w.policy)
 	}
 	w.people.begin(w)
-	for last := realTime(); ; {
-		w.sched.settle()
-		runtime.Gosched() // nobody else can run: each step begins with a time slice of its own
-		now := realTime()
-		w.disturbed = w.disturbed || now-last > stall
-		last = now
-		if w.audit.Broken() != nil {
-			break
-		}
-		if w.events() > maxEvents || w.sched.time() > maxTime {
-			w.audit.Stuck(w.trueTime(), fmt.Sprintf("after %d events and %v of virtual time (%s)", w.events(), w.sched.time(), w.waitsFor()))
-			break
-		}
-		may := w.sched.eligible()
-		if len(may) == 0 {
-			if w.quiet() {
-				w.audit.End(w.trueTime(), w.letters())
-				break
-			}
-			t, ok := w.sched.next()
-			if !ok {
-				w.audit.Stuck(w.trueTime(), "nobody waits for anything any more")
-				break
-			}
-			w.sched.advance(t)
-			continue
-		}
-		if t, ok := w.sched.next(); ok && w.slow(t) {
-			w.sched.advance(t)
-			continue
-		}
-		x := w.choose(may)
-		w.faults.at(w, x)
-		if w.sched.has(x) {
-			w.sched.release(x)
-		}
-	}
-	return w.outcome()
+	w.stepped = realTime()
 }
 
-// has says that it still waits: a fault may have killed its process.
-func (s *scheduler) has(x *waiter) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, y := range s.waiting {
-		if y == x {
-			return true
-		}
+// settle waits until everybody has parked or is blocked, and looks whether the machine stalled meanwhile.
+func (w *World) settle() {
+	synctest.Wait()
+	runtime.Gosched() // nobody else can run: each step begins with a time slice of its own
+	now := realTime()
+	w.disturbed = w.disturbed || now-w.stepped > stall
+	w.stepped = now
+}
+
+// isOver says that nothing more is to happen, and lets the auditor look at how it stands then: a promise is broken,
+// everything has ended, or it never will. may are those who may go on.
+func (w *World) isOver(may []*waiter) bool {
+	if w.audit.Broken() != nil {
+		return true
+	}
+	if w.events() > maxEvents || w.sched.time() > maxTime {
+		w.audit.Stuck(fmt.Sprintf("after %d events and %v of virtual time (%s)", w.events(), w.sched.time(), w.waitsFor()))
+		return true
+	}
+	if len(may) > 0 {
+		return false
+	}
+	if w.quiet() {
+		w.audit.End(w.trueTime(), w.letters())
+		return true
+	}
+	if _, ok := w.sched.next(); !ok {
+		w.audit.Stuck("nobody waits for anything any more")
+		return true
 	}
 	return false
 }
@@ -251,7 +260,7 @@ func (w *World) note(format string, args ...any) {
 
 // quiet says that all is over: every job and row has ended, nobody has anything left to do, and no message is left.
 func (w *World) quiet() bool {
-	if !w.people.done() || w.faults.pending(w) || !w.audit.AllEnded() {
+	if !w.people.done() || w.faults.pending() || !w.audit.AllEnded() {
 		return false
 	}
 	for _, q := range []*memory.Queue{w.control, w.work} {
@@ -269,7 +278,7 @@ func (w *World) waitsFor() string {
 	if !w.people.done() {
 		parts = append(parts, "a person's command")
 	}
-	if w.faults.pending(w) {
+	if w.faults.pending() {
 		parts = append(parts, "a fault")
 	}
 	for name, q := range map[string]*memory.Queue{pipeline.ControlQueue: w.control, pipeline.WorkQueue: w.work} {
@@ -306,7 +315,7 @@ func (w *World) end() {
 
 func (w *World) outcome() Outcome {
 	return Outcome{
-		Spec: w.Spec, History: w.history, Broken: w.audit.Broken(), Fired: w.faults.fired, Checked: w.audit.Checked(),
+		Spec: w.Spec, History: w.history, Broken: w.audit.Broken(), Fired: w.faults.fired, Calls: w.faults.calls, Checked: w.audit.Checked(),
 		End: w.audit.EndState(), Virtual: w.sched.time(), ForcedAt: w.faults.survey, Disturbed: w.disturbed,
 	}
 }

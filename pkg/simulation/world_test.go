@@ -2,36 +2,23 @@ package simulation_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"holdfast/pkg/simulation"
 )
 
-func specOf(t *testing.T) simulation.Spec {
-	t.Helper()
-	spec := simulation.NewSpec(*seed)
-	spec.Chunks, spec.Stages, spec.Calls, spec.Workers, spec.Calm = *chunks, *stages, *calls, *workers, *calm
-	switch *faults {
-	case "":
-	case "none":
-		spec.Fixed = []simulation.Fault{}
-	default:
-		fixed, err := simulation.ParseFaults(*faults)
-		if err != nil {
-			t.Fatal(err)
-		}
-		spec.Fixed = fixed
-	}
-	return spec
-}
-
 // TestWorld replays one world and tells its story.
 func TestWorld(t *testing.T) {
-	if *seed == 0 {
+	if one.seed == 0 {
 		t.Skip("of one seed: go test ./pkg/simulation -run 'TestWorld$' -v -seed N")
 	}
-	out := simulation.Run(t, specOf(t))
+	spec, err := one.world()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := simulation.Run(t, spec)
 	fmt.Println(out.Story())
 	if out.Broken != nil {
 		t.Fatal(out.Broken)
@@ -64,12 +51,43 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
+// sample is what some worlds came to, and the calls of ports in them that went well, by their names.
+type sample struct {
+	report *simulation.Report
+	calls  simulation.Tally
+}
+
+var drawn *sample
+
+// someWorlds runs them once, for all tests that want to know what worlds do.
+func someWorlds(t *testing.T) *sample {
+	t.Helper()
+	if drawn != nil {
+		return drawn
+	}
+	drawn = &sample{report: simulation.NewReport(), calls: simulation.Tally{}}
+	for n := range uint64(60) {
+		out := simulation.Run(t, simulation.NewSpec(firstSeed+n))
+		drawn.report.Count(out)
+		for _, e := range out.History.Events {
+			if e.Who != "world" && e.Err == "" {
+				drawn.calls[e.Op]++
+			}
+		}
+	}
+	return drawn
+}
+
 func TestWithoutFaultsEveryJobIsCompleted(t *testing.T) {
 	for n := range uint64(30) {
 		spec := simulation.NewSpec(firstSeed + n)
 		spec.Faults = false
-		if out := simulation.Run(t, spec); out.Broken != nil {
+		out := simulation.Run(t, spec)
+		if out.Broken != nil {
 			t.Fatal(out.Story())
+		}
+		if !strings.HasPrefix(out.End, "completed in epoch 1; ") {
+			t.Errorf("seed %d ends so: %s; want the job completed", spec.Seed, out.End)
 		}
 	}
 }

@@ -27,13 +27,12 @@ type Config struct {
 	Definition pipeline.Definition
 	Now        func() pipeline.Instant // true time
 	Shared     bool                    // the model has a quota, and calls wait for their turn
-	Calm       bool                    // calls take no time but that of their faults: then nobody may be late
+	Punctual   bool                    // calls take no time but that of their faults: then nobody may be late
 }
 
 // Violation is a broken promise.
 type Violation struct {
 	Promise string // "P2"
-	At      pipeline.Instant
 	Ref     string // the row, job or call that it is about
 	Says    string
 	Rule    string // the same for whatever breaks the promise in the same way
@@ -41,7 +40,8 @@ type Violation struct {
 
 func (v *Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Promise, v.Ref, v.Says) }
 
-// Auditor is the model of one world. Its methods are called by one goroutine at a time, but for Asked.
+// Auditor is the model of one world. Its methods are called by one goroutine at a time, but for those that lock: the tries
+// that one cancel aborts end together, and persons' commands beside them.
 type Auditor struct {
 	mu       sync.Mutex
 	cfg      Config
@@ -59,7 +59,6 @@ type Auditor struct {
 	letters  map[pipeline.Ref]int
 	sent     map[message]int
 	unsaved  map[saving]string
-	said     []string
 	failed   pipeline.Instant // when the model last failed a call, or its answer was lost
 	step     int              // counts what was seen, so that before and after can be told within a moment
 }
@@ -77,13 +76,11 @@ func New(cfg Config) *Auditor {
 type row struct {
 	pipeline.Task
 	claims    []claim
-	rings     []pipeline.Instant // since the row last became pending
-	allRings  int
+	rings     []pipeline.Instant  // since the row last became pending
 	accepted  map[acceptance]bool // every stage that was ever accepted, by generation
 	charged   int                 // tries that were sent and not free, of the task's life
 	pending   int                 // tries that were asked for and did not come back
-	redrives  int
-	pendingAt pipeline.Instant // when it became pending
+	pendingAt pipeline.Instant    // when it became pending
 }
 
 type acceptance struct {
@@ -129,7 +126,7 @@ func (a *Auditor) worker(name string) *worker {
 func (a *Auditor) check(promise, ref string, kept bool, format string, args ...any) bool {
 	a.checked[promise]++
 	if !kept && a.broken == nil {
-		a.broken = &Violation{Promise: promise, At: a.cfg.Now(), Ref: ref, Rule: promise + ": " + format, Says: fmt.Sprintf(format, args...)}
+		a.broken = &Violation{Promise: promise, Ref: ref, Rule: promise + ": " + format, Says: fmt.Sprintf(format, args...)}
 	}
 	return kept
 }
@@ -157,15 +154,8 @@ func (a *Auditor) Trouble(name string, at pipeline.Instant, late bool) {
 	w.late = w.late || late
 }
 
-// Said tells what a person was told who asked for something that could not be done.
-func (a *Auditor) Said(what string, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.said = append(a.said, what+": "+err.Error())
-}
-
 // Stuck says that the world did not come to an end.
-func (a *Auditor) Stuck(_ pipeline.Instant, why string) {
+func (a *Auditor) Stuck(why string) {
 	for _, ref := range a.order {
 		r := a.rows[ref]
 		a.check("P4", ref.String(), r.Status != pipeline.TaskAbandoned || r.Buried, "abandoned %s, and no dead letter was sent: %s", why, r.Reason)
@@ -188,7 +178,7 @@ func (a *Auditor) Stuck(_ pipeline.Instant, why string) {
 // on (P2, P5, P6). What cannot hold: that no answer is asked again (P8) and no more is spent than was told (P3), since
 // what was answered, allowed and spent after the copy was made is forgotten; that generations never go back; and that a
 // worker which held a claim before holds the one that the table shows.
-func (a *Auditor) Restored(pipeline.Instant) {
+func (a *Auditor) Restored() {
 	a.restored = true
 	for _, ref := range a.order {
 		delete(a.rows, ref)

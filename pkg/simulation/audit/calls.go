@@ -21,6 +21,7 @@ type Try struct {
 
 // reply is what is known of a stored answer.
 type reply struct {
+	pipeline.Reply
 	step int
 	at   pipeline.Instant
 	by   string
@@ -51,8 +52,6 @@ func (a *Auditor) Asked(by string, sent pipeline.Instant, policy *pipeline.Polic
 		read := a.worker(by).looked[r.Key]
 		a.check("P8", id, read == 0 || len(a.jobs) > 1, "it asks what it has read the answer of: stored by %s at %s", stored.by, stored.at)
 		a.check("P8", id, known == nil || stored.step > c.step, "it asks again what was answered and stored before its claim: by %s at %s", stored.by, stored.at)
-	} else {
-		a.checked["P8"]++
 	}
 	if known == nil {
 		return t
@@ -100,8 +99,6 @@ func (a *Auditor) mayAsk(by, id string, sent pipeline.Instant, known *row) {
 	}{{j.cancelled, "cancelled"}, {j.paused, "paused"}, {j.ended, "ended"}} {
 		if stop.at != 0 {
 			a.check("P9", id, sent.Sub(stop.at) <= 2*time.Second, "%s sends a try %v after the job was %s", by, sent.Sub(stop.at), stop.what)
-		} else {
-			a.checked["P9"]++
 		}
 	}
 }
@@ -194,7 +191,7 @@ func (a *Auditor) over(t *Try, at pipeline.Instant, charged bool, cost pipeline.
 // frozen nor has trouble with the store, that is.
 func (a *Auditor) aborted(t *Try, at pipeline.Instant) {
 	w := a.worker(t.by)
-	if w.dead || !a.cfg.Calm || w.late || w.frozen != 0 && w.frozen >= t.sent.Add(-5*time.Minute) {
+	if w.dead || !a.cfg.Punctual || w.late || w.frozen != 0 && w.frozen >= t.sent.Add(-5*time.Minute) {
 		return
 	}
 	id := t.row.Ref.String() + " " + t.call
@@ -225,10 +222,11 @@ func (a *Auditor) Stored(by string, at pipeline.Instant, r, stands pipeline.Repl
 	}
 	delete(a.unsaved, saving{by, r.Key})
 	if known := a.replies[r.Key]; known == nil || a.restored {
-		a.replies[r.Key] = &reply{step: a.step, at: at, by: by}
+		a.replies[r.Key] = &reply{Reply: stands, step: a.step, at: at, by: by}
 		return
 	}
-	a.check("P8", r.Call, stands.At <= r.At || stands.Worker != r.Worker, "a stored answer was replaced")
+	first := a.replies[r.Key]
+	a.check("P8", r.Call, stands == first.Reply, "the answer of %s that was stored at %s was replaced by that of %s", first.Worker, first.At, stands.Worker)
 }
 
 // Unsaved tells that an answer could not be stored, through no fault of the worker's: nothing is expected of it.
@@ -241,7 +239,7 @@ func (a *Auditor) Unsaved(by string) {
 }
 
 // Sent looks at bells.
-func (a *Auditor) Sent(by string, _ pipeline.Instant, messages []pipeline.Message, excused bool) {
+func (a *Auditor) Sent(by string, messages []pipeline.Message, excused bool) {
 	for _, m := range messages {
 		key := message{m.Ref(), m.Generation, m.Ring}
 		a.sent[key]++

@@ -248,7 +248,7 @@ func (a *Auditor) expired(w Write, known *row, b, n *pipeline.Task) {
 
 // healthy: the claim of a worker that lives, was not frozen and had no trouble never lapses.
 func (a *Auditor) healthy(w Write, known *row) {
-	if len(known.claims) == 0 || a.restored || !a.cfg.Calm {
+	if len(known.claims) == 0 || a.restored || !a.cfg.Punctual {
 		return
 	}
 	c := known.claims[len(known.claims)-1]

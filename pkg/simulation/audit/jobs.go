@@ -68,6 +68,7 @@ func (a *Auditor) Job(w JobWrite) {
 		a.check("P5", id, w.Before == w.After, "a refused write changed the job: %s -> %s", w.Before.Status, w.After.Status)
 		return
 	}
+	a.open(w.After)
 	if w.Before.ID == "" {
 		a.check("P2", id, w.Op == Put, "%s brought a job to life", w.Op)
 		a.jobs[w.After.ID] = &job{Job: w.After, moved: w.At, deadlines: 1, ends: map[int64]int{}, feed: map[string]said{}, groups: map[group]bool{}}
@@ -102,6 +103,20 @@ func (a *Auditor) Job(w JobWrite) {
 	if w.After.Status.Ended() && !w.Before.Status.Ended() {
 		a.jobEnded(w, j)
 	}
+}
+
+// open: the reaper finds a job as long as it has not ended.
+func (a *Auditor) open(j pipeline.Job) {
+	listed := false
+	for cursor := ""; ; {
+		jobs, next, err := a.cfg.Store.OpenJobs(a.ctx, cursor)
+		a.check("P10", string(j.ID), err == nil, "the open jobs cannot be listed: %v", err)
+		listed = listed || slices.ContainsFunc(jobs, func(o pipeline.Job) bool { return o.ID == j.ID })
+		if cursor = next; err != nil || next == "" {
+			break
+		}
+	}
+	a.check("P10", string(j.ID), listed != j.Status.Ended(), "the job is %s, and among the open ones: %v", j.Status, listed)
 }
 
 func (a *Auditor) moved(w JobWrite, j *job) {
@@ -173,15 +188,16 @@ func (a *Auditor) endedBy(w JobWrite, j *job) {
 	a.check("P2", id, ok, "%s ended epoch %d under generation %d, and never claimed that of its finalize", w.By, j.Epoch, generation)
 }
 
-// raise: a redrive of one task adds no more than all of the job may cost at worst.
+// raise: a redrive of one task adds no more than all of the job may cost at worst; or twice that, since a policy that was
+// deployed after the plan may allow more attempts.
 func (a *Auditor) raise(id pipeline.JobID, by pipeline.Money) {
 	body, found := a.item(id, pipeline.PlanKey)
 	plan, err := pipeline.Decode[pipeline.Plan](body, "plan")
-	a.check("P3", string(id), found && err == nil && by <= 2*plan.Worst, "the ceiling is raised by %s for one task, all of the job costs %s at worst", by, plan.Worst)
+	a.check("P3", string(id), found && err == nil && by <= 2*plan.Worst, "the ceiling is raised by %s for one task, all of the job was planned to cost %s at worst", by, plan.Worst)
 }
 
 // Money looks at a budget after a write of it.
-func (a *Auditor) Money(by string, _ pipeline.Instant, id pipeline.JobID, b pipeline.Budget, raised pipeline.Money, short bool) {
+func (a *Auditor) Money(by string, id pipeline.JobID, b pipeline.Budget, raised pipeline.Money, short bool) {
 	j := a.jobs[id]
 	if j == nil || a.restored {
 		return

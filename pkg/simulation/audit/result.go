@@ -22,41 +22,15 @@ func (a *Auditor) result(j *job, rows map[pipeline.TaskID]pipeline.Task) {
 	if !a.check("P1", id, err == nil, "it has ended, and there is no manifest: %v", err) {
 		return
 	}
-	missing := map[string]pipeline.CellState{}
-	answered, gated, failed := 0, 0, 0
+	stands := ends{missing: map[string]bool{}}
 	for n := range m.Chunks {
 		row, exists := rows[pipeline.WorkTask(n)]
 		if !a.check("P1", id, exists, "it ended %s, and chunk %d has no row", j.Status, n) {
 			return
 		}
-		for at, stage := range a.cfg.Definition.Stages {
-			cells := a.cells(row, at+1)
-			for _, call := range stage.Calls {
-				switch state := cells[call.ID]; state {
-				case pipeline.CellAnswered:
-					answered++
-				case pipeline.CellGated:
-					gated++
-				case pipeline.CellFailed:
-					failed++
-					missing[fmt.Sprint(n, call.ID)] = state
-				default:
-					missing[fmt.Sprint(n, call.ID)] = state
-				}
-			}
-		}
+		a.count(&stands, n, row)
 	}
-	a.check("P1", id, r.Counts.Cells == len(m.Chunks)*a.cfg.Definition.Calls(), "the plan has %d cells, the result %d", len(m.Chunks)*a.cfg.Definition.Calls(), r.Counts.Cells)
-	a.check("P1", id, r.Counts.Answered == answered && r.Counts.Gated == gated, "%d cells are answered and %d gated, the result says %d and %d", answered, gated, r.Counts.Answered, r.Counts.Gated)
-	a.check("P1", id, r.Counts.Failed == failed && r.Counts.NotAsked == len(missing)-failed, "%d cells failed and %d were not asked, the result says %d and %d", failed, len(missing)-failed, r.Counts.Failed, r.Counts.NotAsked)
-	a.check("P1", id, len(r.Missing) == len(missing), "%d cells are missing, the result names %d", len(missing), len(r.Missing))
-	for _, c := range r.Missing {
-		_, is := missing[fmt.Sprint(c.Chunk, c.Call)]
-		a.check("P1", id, is, "the result names chunk %d %s as missing, and it is answered", c.Chunk, c.Call)
-		a.check("P4", id, !c.Failure.None() && c.Failure.Cause != "", "chunk %d %s is missing (%s), and nothing says why", c.Chunk, c.Call, c.State)
-	}
-	a.check("P1", id, (j.Status == pipeline.JobCompleted) == (len(missing) == 0 && len(m.Chunks) > 0) || j.Status == pipeline.JobCancelled || j.Status == pipeline.JobFailed,
-		"it ended %s with %d cells missing", j.Status, len(missing))
+	a.counts(j, r, stands, len(m.Chunks))
 	a.feed(j, r)
 	a.told(j, r)
 	for _, t := range rows {
@@ -66,6 +40,46 @@ func (a *Auditor) result(j *job, rows map[pipeline.TaskID]pipeline.Task) {
 		i := slices.IndexFunc(r.Tasks, func(e pipeline.TaskEnd) bool { return e.Task == t.ID })
 		a.check("P4", id, i >= 0 && r.Tasks[i].Status == t.Status && r.Tasks[i].Accepted == t.Accepted, "the result does not say that %s is %s with %d stages accepted", t.ID, t.Status, t.Accepted)
 	}
+}
+
+// ends are how the cells of a job ended, as its accepted bodies have them. What no body names is missing too: not asked.
+type ends struct {
+	answered, gated, failed int
+	missing                 map[string]bool // by chunk and call
+}
+
+func (a *Auditor) count(e *ends, chunk int, row pipeline.Task) {
+	for n, stage := range a.cfg.Definition.Stages {
+		cells := a.cells(row, n+1)
+		for _, call := range stage.Calls {
+			switch cells[call.ID] {
+			case pipeline.CellAnswered:
+				e.answered++
+				continue
+			case pipeline.CellGated:
+				e.gated++
+				continue
+			case pipeline.CellFailed:
+				e.failed++
+			}
+			e.missing[fmt.Sprint(chunk, call.ID)] = true
+		}
+	}
+}
+
+// counts compares the sums, and names what is missing.
+func (a *Auditor) counts(j *job, r pipeline.Result, e ends, chunks int) {
+	id, all, missing := string(j.ID), chunks*a.cfg.Definition.Calls(), len(e.missing)
+	a.check("P1", id, r.Counts.Cells == all, "the plan has %d cells, the result %d", all, r.Counts.Cells)
+	a.check("P1", id, r.Counts.Answered == e.answered && r.Counts.Gated == e.gated, "%d cells are answered and %d gated, the result says %d and %d", e.answered, e.gated, r.Counts.Answered, r.Counts.Gated)
+	a.check("P1", id, r.Counts.Failed == e.failed && r.Counts.NotAsked == missing-e.failed, "%d cells failed and %d were not asked, the result says %d and %d", e.failed, missing-e.failed, r.Counts.Failed, r.Counts.NotAsked)
+	a.check("P1", id, len(r.Missing) == missing, "%d cells are missing, the result names %d", missing, len(r.Missing))
+	for _, c := range r.Missing {
+		a.check("P1", id, e.missing[fmt.Sprint(c.Chunk, c.Call)], "the result names chunk %d %s as missing, and it is answered", c.Chunk, c.Call)
+		a.check("P4", id, !c.Failure.None() && c.Failure.Cause != "", "chunk %d %s is missing (%s), and nothing says why", c.Chunk, c.Call, c.State)
+	}
+	a.check("P1", id, (j.Status == pipeline.JobCompleted) == (missing == 0 && chunks > 0) || j.Status == pipeline.JobCancelled || j.Status == pipeline.JobFailed,
+		"it ended %s with %d cells missing", j.Status, missing)
 }
 
 // cells are the states of a stage's cells, as its accepted body has them.

@@ -131,7 +131,7 @@ func (a *Auditor) split(w Write) {
 }
 
 // Published looks at findings: what is shown was accepted.
-func (a *Auditor) Published(by string, _ pipeline.Instant, g pipeline.FindingGroup, err error) {
+func (a *Auditor) Published(by string, g pipeline.FindingGroup, err error) {
 	r := a.rows[pipeline.Ref{Job: g.Job, ID: g.Task}]
 	if err == nil {
 		a.again(by, g)

@@ -92,6 +92,11 @@ func (w *world) figures(done int, what string) {
 	for _, op := range slices.Sorted(keys(m.ops)) {
 		w.Logf("  %-12s %8d", op, m.ops[op])
 	}
+	for op, n := range m.calls {
+		if m.ops[op] == 0 {
+			w.Errorf("%s was called %d times, and nothing was charged for it", op, n)
+		}
+	}
 	if len(m.throttled) > 0 {
 		w.Errorf("throttled, by kind of partition: %v; want never", m.throttled)
 	}

@@ -11,8 +11,9 @@ import (
 
 // table is a store that is charged for every request as pkg/dynamostore's is, and throttled over the limit.
 type table struct {
-	pipeline.Store // in memory
+	pipeline.Store // in memory; its calls are counted
 	*meter
+	stands pipeline.Budgets // the same, to see how large a row is
 }
 
 func rowsOf(job pipeline.JobID) string        { return "rows#" + string(job) }
@@ -241,7 +242,7 @@ func (t *table) OpenBudget(ctx context.Context, job pipeline.JobID, ceiling pipe
 
 // onBudget is one write of the budget's row, which is as large as there are reservations open.
 func (t *table) onBudget(ctx context.Context, op string, job pipeline.JobID, more int) error {
-	b, err := t.Store.Budget(ctx, job)
+	b, err := t.stands.Budget(ctx, job)
 	if err != nil {
 		return nil // the write says so itself
 	}

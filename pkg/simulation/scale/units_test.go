@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/pipelinetest"
 )
 
 // What one partition of a DynamoDB table takes in a second, on demand or provisioned:
@@ -56,11 +58,22 @@ type meter struct {
 	total     units
 	requests  int
 	throttled map[string]int // by class
-	ops       map[string]int
+	ops       map[string]int // that were charged, by their names
+	calls     map[string]int // that came to the store behind
 }
 
 func newMeter(clock pipeline.Clock) *meter {
-	return &meter{clock: clock, now: map[string]units{}, peaks: map[string]units{}, throttled: map[string]int{}, ops: map[string]int{}}
+	return &meter{
+		clock: clock, now: map[string]units{}, peaks: map[string]units{}, throttled: map[string]int{}, ops: map[string]int{}, calls: map[string]int{},
+	}
+}
+
+// made counts a call, so that none goes uncharged.
+func (m *meter) made(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+	m.mu.Lock()
+	m.calls[op.Name]++
+	m.mu.Unlock()
+	return do(ctx)
 }
 
 // latency is how long a request takes, so that whoever makes one after the other is no faster here than there.

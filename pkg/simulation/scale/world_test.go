@@ -63,7 +63,7 @@ func in(t *testing.T, tokensPerMinute int, test func(w *world)) {
 			w.queues[i] = memory.NewQueue(memory.QueueConfig{Visibility: w.policy.Visibility(), MaxReceives: w.policy.MaxReceives, Now: w.clock.Now})
 		}
 		w.back = &wiring.Backend{
-			Store: &table{Store: w.inner, meter: w.meter}, Blobs: w.inner,
+			Store: &table{Store: pipelinetest.Wrap(w.inner, w.meter.made), stands: w.inner, meter: w.meter}, Blobs: w.inner,
 			Queues: pipeline.Queues{Control: w.queues[0], Work: w.queues[1]},
 		}
 		w.began = w.clock.Mono()

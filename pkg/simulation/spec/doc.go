@@ -3,16 +3,18 @@
 // job ([Job]: split, two chunks, finalize, cancel, pause, deadline, redrive), each searched breadth first to its last
 // state.
 //
-// Every transition names the code that it models, in its comment, as package.Function. What a store does is in
-// [Row.Apply] alone, a method of pipeline.Tasks or pipeline.Reaping to a case; a test replays random walks of the
-// model against pkg/memory, write by write, so that the two cannot drift apart.
+// Every transition names the code that it models, in its comment, as package.Function; a test looks whether that is
+// there. What a store does is in [Task.Apply] alone, a method of pipeline.Tasks or pipeline.Reaping to a case; a test
+// replays random walks of the model against pkg/memory, write by write, so that the two cannot drift apart.
 //
-// Checked of every state and step: the promises P1 to P8 and P10 of pkg/pipeline, as far as they are about one task or
-// one job ([Task.Check], [Job.Check]). Checked of the whole graph: that no fair run goes on for ever before the row, or
-// the job, has ended ([Fair]). [Broken] are the models with one rule taken away; each must fail.
+// Checked of every state and step: the promises of pkg/pipeline, as far as they are about one task or one job
+// ([Task.Check], [Job.Check]; [Promises] has them in words). Checked of the whole graph: that no fair run goes on for
+// ever before the row, or the job, has ended ([Fair]). [Broken] and [BrokenJobs] are the models with one rule taken
+// away; each must fail.
 //
-// The tests search the worlds of [Small] and [SmallJobs]; make spec searches the larger ones too, and prints states, depth and
-// promises. go run ./scripts/spec -broken prints the shortest history that breaks a promise without each of the rules.
+// The tests search the worlds of [Small] and [SmallJobs], of up to two workers; make spec searches the larger ones
+// too, of three, and prints states, depth and promises. go run ./scripts/spec -broken prints the shortest history that
+// breaks a promise without each of the rules.
 //
 // Not in the model: how long anything takes (what happens "later" may happen at any time), money, the limiter, the
 // bound on a job's claims, fair queues (no order of messages is assumed, which includes every order), and what the
