@@ -77,6 +77,7 @@ cdk-app: ## build the CDK program, bin/holdfast-cdk: minutes and 1 GB of memory 
 .PHONY: test-cdk
 test-cdk: cdk-app ## what the templates promise: assertions, cdk-nag, cfn-lint, roles, idle price; nothing is deployed
 	cd cdk && go test -count 1 ./...
+	@cd cdk && go test -count 1 -v ./stacks -run '^(TestEveryRuleThatDoesNotHoldHasAReason|TestTheIdlePriceOfADeployment|TestWhatAWSTakesForOneContract)$$' 2>/dev/null | grep _test.go:
 	cdk/lint.sh
 
 .PHONY: lint-cdk
@@ -84,7 +85,7 @@ lint-cdk: ## vet, staticcheck and go mod tidy of cdk/: minutes the first time
 	cd cdk && go vet -tags deployed ./... && $(STATICCHECK) -tags deployed ./... && go mod tidy -diff
 
 .PHONY: deploy-local
-deploy-local: localstack cdk-app ## deploy the stacks onto LocalStack: make deploy-local STACK=NAME CDK_ARGS='-c workers=both'
+deploy-local: localstack cdk-app build ## deploy the stacks onto LocalStack: make deploy-local STACK=NAME CDK_ARGS='-c workers=both'
 	$(MAKE) functions ARCH=$$(go env GOARCH)
 	localstack/deploy.sh $(CDK_ARGS)
 

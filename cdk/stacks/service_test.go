@@ -44,6 +44,9 @@ func TestATaskHasAllOfFargatesTimeToStop(t *testing.T) {
 		if image := container.Text("Image"); !strings.HasSuffix(image, "/holdfast-workd:v1") {
 			t.Errorf("the image is %s", image)
 		}
+		if !strings.Contains(string(dockerfile), "\nVOLUME [\"/tmp\"]\n") || !strings.Contains(string(dockerfile), "\nUSER nonroot\n") {
+			t.Error("the image does not say that its scratch is everybody's: ECS would mount it as root's, and the program is not root")
+		}
 		told := map[string]string{}
 		list, _ := container.Get("Environment").([]any)
 		for _, pair := range list {
@@ -53,6 +56,15 @@ func TestATaskHasAllOfFargatesTimeToStop(t *testing.T) {
 		if _, err := config.ReadEnvironment(config.Workd, func(name string) (string, bool) { v, is := told[name]; return v, is }); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+func TestANewTaskComesBeforeAnOldOneGoesAndOneThatDoesNotStartIsRolledBack(t *testing.T) {
+	fargate(t, func(t *testing.T, d deployment) {
+		deployment := template.Resource{Properties: d.workers.Of("AWS::ECS::Service")[0].Get("DeploymentConfiguration").(map[string]any)}
+		same(t, "least healthy", deployment.Number("MinimumHealthyPercent"), 100)
+		same(t, "most", deployment.Number("MaximumPercent"), 200)
+		same(t, "rolled back", deployment.Get("DeploymentCircuitBreaker"), map[string]any{"Enable": true, "Rollback": true})
 	})
 }
 

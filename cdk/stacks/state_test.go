@@ -40,6 +40,9 @@ func TestStateStaysWhenItsStackGoes(t *testing.T) {
 			t.Errorf("%s (%s) would go with the stack: %q, %q", id, r.Type, r.DeletionPolicy, r.UpdateReplacePolicy)
 		}
 	}
+	if !*d.stacks[0].TerminationProtection() {
+		t.Error("the stack itself could be deleted")
+	}
 	for _, table := range d.state.Of("AWS::DynamoDB::Table") {
 		same(t, table.ID+" cannot be deleted", table.Get("DeletionProtectionEnabled"), true)
 		same(t, table.ID+" can be restored to any second", table.Get("PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled"), true)
@@ -109,6 +112,16 @@ func TestVisibilityIsSixTimesTheTimeoutOfTheFunctionBehindTheQueue(t *testing.T)
 	}
 }
 
+// refusesTheClear says that a policy denies everybody those actions without TLS, and nothing else is asked for it.
+func refusesTheClear(policy template.Resource, actions string) bool {
+	list, _ := policy.Get("PolicyDocument.Statement").([]any)
+	return slices.ContainsFunc(list, func(each any) bool {
+		s := template.Resource{Properties: each.(map[string]any)}
+		everybody := s.Text("Principal") == "*" || s.Text("Principal.AWS") == "*"
+		return everybody && s.Text("Effect") == "Deny" && s.Text("Action") == actions && fmt.Sprint(s.Get("Condition")) == "map[Bool:map[aws:SecureTransport:false]]"
+	})
+}
+
 func TestEverythingIsEncryptedAndServedOverTLSAlone(t *testing.T) {
 	d := deployed(t)
 	for _, queue := range d.state.Of("AWS::SQS::Queue") {
@@ -124,12 +137,13 @@ func TestEverythingIsEncryptedAndServedOverTLSAlone(t *testing.T) {
 		}
 	}
 	guarded := map[string]bool{}
-	for _, kind := range []string{"AWS::SQS::QueuePolicy", "AWS::S3::BucketPolicy", "AWS::SNS::TopicPolicy"} {
+	for kind, actions := range map[string]string{"AWS::SQS::QueuePolicy": "sqs:*", "AWS::S3::BucketPolicy": "s3:*", "AWS::SNS::TopicPolicy": "sns:Publish"} {
 		for _, policy := range d.state.Of(kind) {
-			if document := fmt.Sprint(policy.Get("PolicyDocument")); strings.Contains(document, "aws:SecureTransport:false") && strings.Contains(document, "Effect:Deny") {
-				for _, of := range slices.Concat(template.Texts(policy.Get("Queues")), template.Texts(policy.Get("Bucket")), template.Texts(policy.Get("Topics"))) {
-					guarded[of] = true
-				}
+			if !refusesTheClear(policy, actions) {
+				continue
+			}
+			for _, of := range slices.Concat(template.Texts(policy.Get("Queues")), template.Texts(policy.Get("Bucket")), template.Texts(policy.Get("Topics"))) {
+				guarded[of] = true
 			}
 		}
 	}
@@ -140,6 +154,60 @@ func TestEverythingIsEncryptedAndServedOverTLSAlone(t *testing.T) {
 				t.Errorf("%s is served in the clear (those that are not: %v)", id, guarded)
 			}
 		}
+	}
+}
+
+// What must be there is never deleted by the bucket; what is on its way is, by the day.
+func TestOnlyBlobsThatAreOnTheirWayHaveAnEnd(t *testing.T) {
+	d := deployed(t, "log-days=7")
+	ends := func(id string) map[string]string {
+		all := map[string]string{}
+		rules, _ := d.state.Resources[id].Get("LifecycleConfiguration.Rules").([]any)
+		for _, rule := range rules {
+			r := template.Resource{Properties: rule.(map[string]any)}
+			same(t, id+" rule", r.Text("Status"), "Enabled")
+			all[r.Text("Prefix")] = r.Text("ExpirationInDays") + " " + r.Text("NoncurrentVersionExpiration.NoncurrentDays")
+		}
+		return all
+	}
+	same(t, "blobs", ends("Blobs"), map[string]string{"": " 35", config.UploadPrefix: "1 1", config.AnswerPrefix: "1 1"})
+	same(t, "log", ends("BlobsLog"), map[string]string{"": "7 "})
+	same(t, "who looked at what is written down", d.state.Resources["Blobs"].Text("LoggingConfiguration.DestinationBucketName"), "${BlobsLog}")
+}
+
+// A topic with a policy of its own takes nothing from CloudWatch unless that says so: alarms would ring and nobody hear.
+func TestAlarmsMayPublishToTheirTopicAndNobodyElsesMay(t *testing.T) {
+	d := deployed(t)
+	var let []any
+	for _, policy := range d.state.Of("AWS::SNS::TopicPolicy") {
+		list, _ := policy.Get("PolicyDocument.Statement").([]any)
+		for _, each := range list {
+			if s := (template.Resource{Properties: each.(map[string]any)}); s.Text("Effect") == "Allow" {
+				let = append(let, map[string]any{
+					"to": template.Texts(policy.Get("Topics")), "who": s.Text("Principal.Service"), "does": s.Text("Action"),
+					"of":     template.Text(s.Get("Condition.StringEquals").(map[string]any)["aws:SourceAccount"]),
+					"alarms": template.Text(s.Get("Condition.ArnLike").(map[string]any)["aws:SourceArn"]),
+				})
+			}
+		}
+	}
+	same(t, "who may publish", let, []any{map[string]any{
+		"to": []string{"${AlarmTopic}"}, "who": "cloudwatch.amazonaws.com", "does": "sns:Publish", "of": "${AWS::AccountId}",
+		"alarms": "arn:${AWS::Partition}:cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:holdfast-*",
+	}})
+	for _, alarm := range d.workers.Of("AWS::CloudWatch::Alarm") {
+		if !strings.HasPrefix(alarm.Text("AlarmName"), "holdfast-") {
+			t.Errorf("the topic takes nothing from %s", alarm.Text("AlarmName"))
+		}
+	}
+}
+
+func TestATagNamesOneImageForEver(t *testing.T) {
+	images := deployed(t).state.Resources["Images"]
+	same(t, "tags", images.Text("ImageTagMutability"), "IMMUTABLE")
+	same(t, "looked at for known holes", images.Get("ImageScanningConfiguration.ScanOnPush"), true)
+	if policy := images.Text("LifecyclePolicy.LifecyclePolicyText"); !strings.Contains(policy, `"countType":"imageCountMoreThan","countNumber":10`) {
+		t.Errorf("got %s, want ten images to go back to", policy)
 	}
 }
 

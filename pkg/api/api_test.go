@@ -69,10 +69,11 @@ func TestAJobFromItsSubmissionToItsReport(t *testing.T) {
 		d.refused(http.StatusConflict, "nothing is missing", "POST "+at+"/redrive", nil)
 		d.refused(http.StatusConflict, "nothing left to cancel", "POST "+at+"/cancel", map[string]string{"reason": "late"})
 		var listed struct {
-			Jobs []pipeline.Job
-			Next string
+			Tenant string
+			Jobs   []pipeline.Job
+			Next   string
 		}
-		if d.ask("GET /jobs", nil, &listed); len(listed.Jobs) != 1 || listed.Jobs[0].ID != job.ID {
+		if d.ask("GET /jobs", nil, &listed); listed.Tenant != "123456789012" || len(listed.Jobs) != 1 || listed.Jobs[0].ID != job.ID {
 			d.Errorf("got %+v", listed)
 		}
 		if answer := d.ask("GET /dead-letters", nil, nil); !strings.Contains(answer.Body, `"dead_letters":[]`) {
@@ -110,6 +111,27 @@ func TestAJobFromItsSubmissionToItsReport(t *testing.T) {
 		}
 		if job := d.works(got.Job.ID); job.Status != pipeline.JobCancelled {
 			d.Errorf("got %s", job.Status)
+		}
+	})
+}
+
+// Only the size of an upload is part of its address: S3 refuses any other. What a file is shows when it is read.
+func TestAnUploadThatIsNoDocumentBecomesAJobThatFailedAndSaysWhatToDo(t *testing.T) {
+	in(t, "whatever its name says", func(d *desk) {
+		var offered struct{ Upload, URL string }
+		picture := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), make([]byte, 500)...)
+		d.ask("POST /uploads", map[string]int{"bytes": len(picture)}, &offered)
+		d.must(d.back.Blobs.PutBlob(d.ctx, strings.TrimPrefix(offered.URL, "https://blobs/"), picture))
+		var got answered
+		d.ask("POST /jobs", map[string]any{"name": "contract.pdf", "upload": offered.Upload, "profile": "compact"}, &got)
+		job := d.works(got.Job.ID)
+		if job.Status != pipeline.JobFailed {
+			d.Errorf("got %s", job.Status)
+		}
+		var why struct{ Tasks []pipeline.TaskEnd }
+		d.ask("GET /jobs/"+string(job.ID)+"/why", nil, &why)
+		if len(why.Tasks) != 1 || !strings.Contains(why.Tasks[0].Reason.String(), "DOCX, PDF") {
+			d.Errorf("got %+v, want what can be read", why.Tasks)
 		}
 	})
 }
@@ -222,7 +244,7 @@ func TestBadRequestsAreToldWhatToDo(t *testing.T) {
 		d.refused(http.StatusBadRequest, "bytes is the size", "POST /uploads", map[string]int{"bytes": 0})
 		d.refused(http.StatusBadRequest, "bytes is the size", "POST /uploads", map[string]int{"bytes": api.MaxDocument + 1})
 		d.refused(http.StatusNotFound, "there are: POST /uploads, POST /jobs", "DELETE /jobs", nil)
-		d.refused(http.StatusNotFound, "there is no job", "GET /jobs/"+strings.Repeat("9", 200), nil)
+		d.refused(http.StatusNotFound, "tenant 123456789012 has no job", "GET /jobs/"+strings.Repeat("9", 200), nil)
 		job := d.submitted()
 		at := "/jobs/" + string(job.ID)
 		d.refused(http.StatusBadRequest, "limit is a whole number from 1 to 100", "GET /jobs", nil, query("limit", "0"))

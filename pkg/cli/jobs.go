@@ -91,7 +91,7 @@ func (j jobArg) find(ctx context.Context, a *app, s *wiring.System) (pipeline.Jo
 }
 
 func (j jobArg) unknown(a *app) error {
-	return usage("there is no job %q in %s; list them with: %s", j.Job, a.place(), a.command("jobs"))
+	return usage("there is no job %q in %s; list them with: %s", j.Job, a.desk(), a.command("jobs"))
 }
 
 // with opens the system and finds the job.
@@ -114,7 +114,10 @@ type watchCmd struct{ jobArg }
 func (c *watchCmd) Run(a *app) error {
 	return c.with(a, func(s *wiring.System, job pipeline.Job) error {
 		screen := newScreen(a, false)
-		model, _ := view.Model(a.ctx, s, job.ID)
+		model, err := view.Model(a.ctx, s, job.ID)
+		if err != nil {
+			return err
+		}
 		definition, err := view.Definition(a.ctx, s, job)
 		if err != nil {
 			return err
