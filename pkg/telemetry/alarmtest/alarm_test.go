@@ -44,27 +44,33 @@ func TestAnAlarmOfOneMetric(t *testing.T) {
 		{"nothing measured, which is no breach", atLeast3, nil, 10, false},
 		{
 			"nothing measured, which is one", `"Statistic": "Sum", "Threshold": 1, "EvaluationPeriods": 1, "ComparisonOperator": "LessThanThreshold", "TreatMissingData": "breaching"`,
-			map[int]float64{4: 1}, 10, true,
+			map[int]float64{4: 1},
+			10, true,
 		},
 		{
 			"a maximum", `"Statistic": "Maximum", "Threshold": 900, "EvaluationPeriods": 2, "ComparisonOperator": "GreaterThanOrEqualToThreshold", "TreatMissingData": "notBreaching"`,
-			map[int]float64{2: 400, 3: 900, 4: 500, 8: 950}, 10, true,
+			map[int]float64{2: 400, 3: 900, 4: 500, 8: 950},
+			10, true,
 		},
 		{
 			"a maximum is no sum", `"Statistic": "Maximum", "Threshold": 900, "EvaluationPeriods": 1, "ComparisonOperator": "GreaterThanOrEqualToThreshold", "TreatMissingData": "notBreaching"`,
-			map[int]float64{7: 500, 8: 500}, 10, false,
+			map[int]float64{7: 500, 8: 500},
+			10, false,
 		},
 		{
 			"one window of four", `"Statistic": "Sum", "Threshold": 1, "EvaluationPeriods": 4, "DatapointsToAlarm": 1, "ComparisonOperator": "GreaterThanThreshold", "TreatMissingData": "notBreaching"`,
-			map[int]float64{3: 2}, 20, true,
+			map[int]float64{3: 2},
+			20, true,
 		},
 		{
 			"all windows must, and one does not", `"Statistic": "Sum", "Threshold": 1, "EvaluationPeriods": 2, "ComparisonOperator": "GreaterThanOrEqualToThreshold", "TreatMissingData": "notBreaching"`,
-			map[int]float64{9: 2}, 10, false,
+			map[int]float64{9: 2},
+			10, false,
 		},
 		{
 			"at most", `"Statistic": "Sum", "Threshold": 1, "EvaluationPeriods": 1, "ComparisonOperator": "LessThanOrEqualToThreshold", "TreatMissingData": "notBreaching"`,
-			map[int]float64{9: 1}, 10, true,
+			map[int]float64{9: 1},
+			10, true,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
