@@ -118,6 +118,11 @@ func TestTheReaperComesEveryMinuteWhoeverWorks(t *testing.T) {
 		if !strings.Contains(target, functions(d)[config.Reap].ID) {
 			t.Errorf("the rule starts %s", target)
 		}
+		targets, _ := rules[0].Get("Targets").([]any)
+		same(t, "targets", len(targets), 1)
+		start := template.Resource{Properties: targets[0].(map[string]any)}
+		same(t, "a start that failed is not made up for: the next minute's sees the same", start.Get("RetryPolicy"),
+			map[string]any{"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": config.ReapEvery.Seconds()})
 		same(t, "a failed sweep is not repeated", d.workers.Of("AWS::Lambda::EventInvokeConfig")[0].Number("MaximumRetryAttempts"), 0)
 	})
 }
