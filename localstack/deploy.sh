@@ -28,8 +28,16 @@ esac
 export AWS_ENDPOINT_URL=$url AWS_ENDPOINT_URL_S3=$url AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
 export CDK_DISABLE_CLI_TELEMETRY=true JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=20
 context=(-c "stack=$stack" -c "arch=$arch" -c "endpoint=$url" -c "bucket=$stack-blobs")
-run() { node_modules/.bin/cdklocal --no-notices --app "$app" "$@"; }
-run bootstrap "${context[@]}"
-run deploy --all --require-approval never --progress events --outputs-file cdk.out/outputs.json "${context[@]}" "$@"
+cdklocal=$root/cdk/node_modules/.bin/cdklocal
+
+# What every deployment to an account needs: once for each LocalStack, since it keeps nothing. From a folder that has no
+# app, which would be asked for nothing but where it is to be deployed.
+bootstrapped() {
+  curl --silent --fail --max-time 10 --data 'Action=DescribeStacks&Version=2010-05-15&StackName=CDKToolkit' \
+    --header 'Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/cloudformation/aws4_request, SignedHeaders=host, Signature=0' \
+    "$url/" | grep -q '_COMPLETE</StackStatus>'
+}
+bootstrapped || (cd "$root/localstack" && "$cdklocal" --no-notices bootstrap aws://000000000000/us-east-1)
+"$cdklocal" --no-notices --app "$app" deploy --all --require-approval never --progress events --outputs-file cdk.out/outputs.json "${context[@]}" "$@"
 echo "deployed: stack $stack at $url"
 echo "  bin/holdfast run FILE --backend aws --endpoint $url --stack $stack --workers 0"

@@ -133,7 +133,7 @@ func TestAReviewByTheAPIFromUploadToRedrive(t *testing.T) {
 	b := newBench(t)
 	b.deploy("offline-fail=refused=5%")
 	b.hurry()
-	document := map[string]any{"name": "contract.txt", "profile": "compact", "fresh": true, "upload": b.upload(b.document(30_000, ""))}
+	document := map[string]any{"name": "contract.txt", "profile": "compact", "fresh": true, "upload": b.upload(b.document(30_000))}
 	var job submitted
 	if status := b.asks(tenant, "POST /jobs", "/jobs", document, &job); status != http.StatusAccepted {
 		t.Fatalf("submit: %d", status)

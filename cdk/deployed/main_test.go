@@ -6,22 +6,42 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
 
 // root of the repository.
 const root = "../.."
+
+// built is the folder of what the trials build and write for all of them.
+var built string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	var err error
+	if built, err = os.MkdirTemp("", "holdfast-deployed-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if flag.Lookup("test.run").Value.String() == "" { // all of them: most of their time is waiting
+		go func() {
+			_, _ = next()
+			_, _ = workdBefore()
+		}()
+	}
+	code := m.Run()
+	_ = os.RemoveAll(built)
+	os.Exit(code)
+}
 
 // patience bounds everything that is waited for: a review here takes one minute, on a busy machine several.
 const patience = 10 * time.Minute
@@ -47,9 +67,16 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// deploy deploys both stacks, or changes them.
+// standing are the settings of what was deployed last.
+var standing []string
+
+// deploy deploys both stacks, or changes them, unless they stand so already.
 func (b *bench) deploy(settings ...string) {
 	b.t.Helper()
+	if standing != nil && slices.Equal(standing, settings) {
+		return
+	}
+	began := time.Now()
 	args := []string{"-c", "endpoint=" + b.told}
 	for _, each := range settings {
 		args = append(args, "-c", each)
@@ -59,6 +86,8 @@ func (b *bench) deploy(settings ...string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.t.Fatalf("deploy %v: %v\n%s", settings, err, tail(out))
 	}
+	standing = append([]string{}, settings...)
+	b.t.Logf("deployed in %v: %s", time.Since(began).Round(time.Second), strings.Join(settings, " "))
 }
 
 func tail(out []byte) string { return string(out[max(0, len(out)-3000):]) }
@@ -66,15 +95,24 @@ func tail(out []byte) string { return string(out[max(0, len(out)-3000):]) }
 // says runs the command line against the deployment and returns what it says; it must exit with that code.
 func (b *bench) says(code int, args ...string) string {
 	b.t.Helper()
+	return b.saysBy(filepath.Join(root, "bin/holdfast"), code, args...)
+}
+
+// saysBy is says of another version's program.
+func (b *bench) saysBy(program string, code int, args ...string) string {
+	b.t.Helper()
 	ctx, stop := context.WithTimeout(b.t.Context(), patience)
 	defer stop()
-	cmd := exec.CommandContext(ctx, filepath.Join(root, "bin/holdfast"),
+	cmd := exec.CommandContext(ctx, program,
 		append([]string{"--backend", "aws", "--endpoint", b.endpoint, "--stack", b.stack, "--store", b.store, "--tenant", tenant}, args...)...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	if got := cmd.ProcessState.ExitCode(); got != code {
 		b.t.Fatalf("holdfast %v: got exit code %d (%v), want %d\n%s%s", args, got, err, code, tail(out.Bytes()), tail(errs.Bytes()))
+	}
+	if code == failed {
+		return out.String() + errs.String()
 	}
 	return out.String()
 }
@@ -101,16 +139,44 @@ func (b *bench) reviews(code int, document string, args ...string) (o outcome) {
 	return o
 }
 
-// document writes the beginning of a real contract into a file, with something in the middle of it.
-func (b *bench) document(bytes int, marker string) string {
+// reviewing begins a review; over waits for its end.
+func (b *bench) reviewing(code int, document string, args ...string) (over func() outcome) {
+	ended := make(chan outcome, 1)
+	go func() {
+		defer close(ended)
+		ended <- b.reviews(code, document, args...)
+	}()
+	return func() outcome {
+		b.t.Helper()
+		o, is := <-ended
+		if !is {
+			b.t.FailNow() // it has said why
+		}
+		return o
+	}
+}
+
+// until waits until something is so.
+func (b *bench) until(what string, is func() bool) {
+	b.t.Helper()
+	for deadline := time.Now().Add(patience); !is(); time.Sleep(500 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("it never came to it that %s", what)
+		}
+	}
+}
+
+// document writes the beginning of a real contract into a file, with some things spread over it.
+func (b *bench) document(bytes int, markers ...string) string {
 	b.t.Helper()
 	body, err := os.ReadFile(filepath.Join(root, "pkg/pipelines/documents/cuad-worldwide-reseller.txt"))
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	text := string(body[:bytes])
-	if marker != "" {
-		at := bytes/2 + strings.Index(text[bytes/2:], "\n\n")
+	for i, marker := range slices.Backward(markers) {
+		from := bytes * (i + 1) / (len(markers) + 1)
+		at := from + strings.Index(text[from:], "\n\n")
 		text = text[:at] + "\n\nThe parties agree to " + marker + " each other." + text[at:]
 	}
 	path := filepath.Join(b.t.TempDir(), "contract.txt")
@@ -161,41 +227,4 @@ func (b *bench) hurry() {
 			}
 		}
 	}()
-}
-
-// workd starts the polling process with the deployment's environment, until stop.
-func (b *bench) workd(env ...string) (stop func()) {
-	b.t.Helper()
-	cmd := exec.Command(filepath.Join(root, "dist", runtime.GOARCH, "image/workd"))
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.Env = append(os.Environ(), append([]string{
-		"HOLDFAST_STACK=" + b.stack, "HOLDFAST_ENDPOINT=" + strings.ReplaceAll(b.told, "{process}", "workd"), "HOLDFAST_BUCKET=" + b.stack + "-blobs",
-		"HOLDFAST_MODEL=offline", "HOLDFAST_HEALTH_ADDRESS=127.0.0.1:0", "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
-	}, env...)...)
-	if err := cmd.Start(); err != nil {
-		b.t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	once := false
-	stop = func() {
-		if once {
-			return
-		}
-		once = true
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case err := <-ended:
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
-				b.t.Errorf("workd: %v\n%s", err, tail(said.Bytes()))
-			}
-		case <-time.After(2 * time.Minute):
-			_ = cmd.Process.Kill()
-			b.t.Errorf("workd did not stop in its two minutes\n%s", tail(said.Bytes()))
-		}
-	}
-	b.t.Cleanup(stop)
-	return stop
 }

@@ -53,7 +53,8 @@ func (w *workers) ownAlarms() []alarm {
 		},
 		{
 			id: "Waste", windows: wasteWindows, threshold: 1,
-			metric: math("IF(FILL(calls, 0) > 0 AND FILL(cells, 0) < 1, 1, 0)", "calls are paid and no cell is finished", map[string]awscloudwatch.IMetric{
+			// Whoever writes how many calls it paid writes in the same line how many cells were finished: neither needs to be filled.
+			metric: math("IF(calls > 0 AND cells < 1, 1, 0)", "calls are paid and no cell is finished", map[string]awscloudwatch.IMetric{
 				"calls": w.ours(telemetry.PaidCalls), "cells": w.ours(telemetry.CellsFinished),
 			}),
 			says: "Calls are paid for and no cell gets finished by them. See what the tries fail of: holdfast why JOB. holdfast pause JOB stops the spending; the ceiling stops it in any case.",
@@ -73,19 +74,14 @@ func (w *workers) ownAlarms() []alarm {
 // queueAlarms are about the queues.
 func (w *workers) queueAlarms() (all []alarm) {
 	live, dead := w.queueNames()
-	letters := map[string]awscloudwatch.IMetric{}
-	sum := ""
 	for i, name := range dead {
-		id := fmt.Sprintf("m%d", i)
-		letters[id] = ofQueue(name, "ApproximateNumberOfMessagesVisible")
-		if sum += id; i+1 < len(dead) {
-			sum += " + "
-		}
+		// Of a queue that nobody asked for hours SQS measures nothing: the first letter must count as one more than none.
+		all = append(all, alarm{
+			id: construct(config.Process(queues[i])) + "DeadLetters", threshold: 1, windows: 1,
+			metric: math("DIFF(FILL(letters, 0))", "new dead letters", map[string]awscloudwatch.IMetric{"letters": ofQueue(name, "ApproximateNumberOfMessagesVisible")}),
+			says:   fmt.Sprintf("%s grows: holdfast dead-letters shows each letter with its reasons, and whether its task goes on in spite of it.", name),
+		})
 	}
-	all = append(all, alarm{
-		id: "DeadLetters", metric: math("DIFF("+sum+")", "new dead letters", letters), threshold: 1, windows: 1,
-		says: "A dead-letter queue grows: holdfast dead-letters shows each letter with its reasons, and whether its task goes on in spite of it.",
-	})
 	for i, name := range live {
 		all = append(all, alarm{
 			id: construct(config.Process(queues[i])) + "Waits", metric: ofQueue(name, "ApproximateAgeOfOldestMessage"),

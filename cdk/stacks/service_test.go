@@ -3,6 +3,7 @@ package stacks_test
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,6 +39,9 @@ func TestATaskHasAllOfFargatesTimeToStop(t *testing.T) {
 		command := template.Texts(container.Get("HealthCheck.Command"))
 		if want := `CMD ["` + strings.Join(command[1:], `", "`) + `"]`; !strings.Contains(string(dockerfile), want) {
 			t.Errorf("health is asked for by %q, the image says otherwise", want)
+		}
+		if base := regexp.MustCompile(`(?m)^FROM \S+@sha256:[0-9a-f]{64}$`); len(base.FindAllString(string(dockerfile), -1)) != strings.Count(string(dockerfile), "\nFROM ") {
+			t.Error("the image's base is not named by its digest: it would be another one tomorrow")
 		}
 		same(t, "what it unpacks", fmt.Sprint(container.Get("MountPoints")), "[map[ContainerPath:/tmp ReadOnly:false SourceVolume:scratch]]")
 		same(t, "architecture", task.Text("RuntimePlatform.CpuArchitecture"), map[string]string{"arm64": "ARM64", "amd64": "X86_64"}[d.settings.Arch])

@@ -119,6 +119,11 @@ func TestTheReaperComesEveryMinuteWhoeverWorks(t *testing.T) {
 		if !strings.Contains(target, functions(d)[config.Reap].ID) {
 			t.Errorf("the rule starts %s", target)
 		}
+		targets, _ := rules[0].Get("Targets").([]any)
+		same(t, "targets", len(targets), 1)
+		start := template.Resource{Properties: targets[0].(map[string]any)}
+		same(t, "a start that failed is not made up for: the next minute's sees the same", start.Get("RetryPolicy"),
+			map[string]any{"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": config.ReapEvery.Seconds()})
 		same(t, "a failed sweep is not repeated", d.workers.Of("AWS::Lambda::EventInvokeConfig")[0].Number("MaximumRetryAttempts"), 0)
 	})
 }
@@ -226,51 +231,6 @@ func TestEveryLogHasAnEnd(t *testing.T) {
 				t.Errorf("%s logs into %q, which is not of the stack", fn.ID, group)
 			}
 		}
-	})
-}
-
-func TestAlarms(t *testing.T) {
-	each(t, func(t *testing.T, d deployment) {
-		p := d.settings.Policy
-		alarms := map[string]template.Resource{}
-		for _, alarm := range d.workers.Of("AWS::CloudWatch::Alarm") {
-			alarms[strings.TrimPrefix(alarm.Text("AlarmName"), d.settings.Stack+"-")] = alarm
-			for _, actions := range []string{"AlarmActions", "OKActions"} {
-				if to := template.Texts(alarm.Get(actions)); len(to) != 1 || !strings.HasSuffix(to[0], ":holdfast-alarms") {
-					t.Errorf("%s: %s go to %v", alarm.ID, actions, to)
-				}
-			}
-			if len(alarm.Text("AlarmDescription")) < 40 {
-				t.Errorf("%s does not say what to do", alarm.ID)
-			}
-		}
-		for name, want := range map[string]struct {
-			threshold, windows float64
-			comparison         string
-			missing            string
-		}{
-			"Abandoned":    {3, 1, "GreaterThanOrEqualToThreshold", "notBreaching"},
-			"DeadLetters":  {1, 1, "GreaterThanOrEqualToThreshold", "notBreaching"},
-			"ControlWaits": {p.RingLimit.Seconds(), 2, "GreaterThanOrEqualToThreshold", "notBreaching"},
-			"WorkWaits":    {p.RingLimit.Seconds(), 2, "GreaterThanOrEqualToThreshold", "notBreaching"},
-			"Waste":        {1, 3, "GreaterThanOrEqualToThreshold", "notBreaching"},
-			"Unclaimable":  {1, 4, "GreaterThanOrEqualToThreshold", "notBreaching"},
-			"SilentReaper": {1, 1, "LessThanThreshold", "breaching"},
-		} {
-			alarm, is := alarms[name]
-			if !is {
-				t.Errorf("there is no alarm %s", name)
-				continue
-			}
-			delete(alarms, name)
-			same(t, name, []any{alarm.Number("Threshold"), alarm.Number("EvaluationPeriods"), alarm.Text("ComparisonOperator"), alarm.Text("TreatMissingData")},
-				[]any{want.threshold, want.windows, want.comparison, want.missing})
-		}
-		if len(alarms) > 0 {
-			t.Errorf("alarms that nobody promised: %v", alarms)
-		}
-		same(t, "mails", len(d.workers.Of("AWS::SNS::Subscription")), map[bool]int{true: 1}[d.settings.AlarmAddress != ""])
-		same(t, "dashboards", len(d.workers.Of("AWS::CloudWatch::Dashboard")), 1)
 	})
 }
 

@@ -160,7 +160,7 @@ func (a *API) problem(ctx context.Context, e events.APIGatewayV2HTTPRequest, err
 	switch {
 	case errors.As(err, &refused):
 		return respond(refused.status, said{refused.text})
-	case errors.Is(err, submit.ErrStands), errors.Is(err, triage.ErrRefused):
+	case errors.Is(err, submit.ErrStands), errors.Is(err, triage.ErrRefused), errors.Is(err, pipeline.ErrNewer):
 		return respond(http.StatusConflict, said{err.Error()})
 	case errors.Is(err, pipeline.ErrNotFound):
 		return respond(http.StatusNotFound, said{err.Error()})

@@ -278,6 +278,8 @@ func TestBadRequestsAreToldWhatToDo(t *testing.T) {
 		if answer.StatusCode != http.StatusInternalServerError || strings.Contains(answer.Body, "secret") || !strings.Contains(d.log.String(), "secret detail") {
 			d.Errorf("got %d %s, log %s", answer.StatusCode, answer.Body, d.log.String())
 		}
+		d.fails = func(op string) error { return fmt.Errorf("job x: %w; update what runs this", pipeline.ErrNewer) }
+		d.refused(http.StatusConflict, "written by a newer version of Holdfast; update", "GET /jobs/"+string(job.ID), nil)
 		d.fails = func(op string) error { return pipeline.ErrBusy }
 		if answer := d.ask("GET /jobs/"+string(job.ID), nil, nil); answer.StatusCode != http.StatusServiceUnavailable || answer.Headers["retry-after"] == "" {
 			d.Errorf("got %d %v", answer.StatusCode, answer.Headers)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,6 +66,16 @@ func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
+}
+
+// living is the metrics of the process of chunks: what it writes when it is dead is nowhere.
+type living struct{ s *stack }
+
+func (l living) Write(b []byte) (int, error) {
+	if l.s.dead.Load() {
+		return len(b), nil
+	}
+	return l.s.metrics.Write(b)
 }
 
 // model answers every call after a while, unless it reacts otherwise.
@@ -178,9 +189,13 @@ func (s *stack) process(p config.Process, pairs ...string) *function.Process {
 		back.Queues = pipeline.Queues{Control: pipelinetest.WrapQueue(s.back.Queues.Control, lives), Work: pipelinetest.WrapQueue(s.back.Queues.Work, lives)}
 	}
 	env := s.env(p, pairs...)
+	var metrics io.Writer = &s.metrics
+	if p == config.Work {
+		metrics = living{s}
+	}
 	made, err := function.New(env, function.Parts{
 		Backend: &back, Model: s.model, Read: ingest.New(ingest.Config{Clock: s.clock}).Read, Clock: s.clock,
-		Log: function.Logger(&s.log, env), Metrics: &s.metrics, Jitter: func() float64 { return 0.5 },
+		Log: function.Logger(&s.log, env), Metrics: metrics, Jitter: func() float64 { return 0.5 },
 	})
 	s.must(err)
 	s.processes[p] = made

@@ -123,6 +123,7 @@ func (p *Process) observe(e work.Event) {
 	case "try":
 		if !e.Kind.Free() {
 			p.Meter.Add(telemetry.PaidCalls, 1)
+			p.Meter.Add(telemetry.CellsFinished, 0) // an alarm compares the two
 		}
 	case "stage":
 		p.Meter.Add(telemetry.CellsFinished, e.N)
@@ -135,6 +136,26 @@ func (p *Process) observe(e work.Event) {
 func (p *Process) write(ctx context.Context) {
 	if err := p.Meter.Write(p.Metrics, p.Clock.Now()); err != nil {
 		p.Log.WarnContext(ctx, "metrics were not written", "error", err)
+	}
+}
+
+// tellEvery is how often the counts of an event are written while it goes on: what is killed in the middle of it, at its
+// time-out or for want of memory, has told what it paid by then.
+const tellEvery = 10 * time.Second
+
+// telling writes down what is counted during an event, until stop, which writes the rest.
+func (p *Process) telling(ctx context.Context) (stop func()) {
+	during, cancel := context.WithCancel(ctx)
+	var group pipeline.Group
+	group.Go(func() {
+		for p.Clock.Sleep(during, tellEvery) == nil {
+			p.write(ctx)
+		}
+	})
+	return func() {
+		cancel()
+		group.Wait()
+		p.write(ctx)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 func (p *Process) HandleQueue(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
 	p.events.Add(1)
 	defer p.events.Done()
-	defer p.write(ctx)
+	defer p.telling(ctx)()
 	drain, stop, err := p.time(ctx)
 	if err != nil {
 		return events.SQSEventResponse{}, err

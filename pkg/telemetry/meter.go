@@ -21,11 +21,9 @@ type Meter struct {
 // NewMeter counts for a stack.
 func NewMeter(stack string) *Meter { return &Meter{stack: stack, counts: map[Metric]int{}} }
 
-// Add counts n more.
+// Add counts n more. Of 0 it will be written that there was none, which is not the same as nothing: where a metric has no
+// value, an alarm that compares it with another has none either.
 func (m *Meter) Add(metric Metric, n int) {
-	if n == 0 {
-		return
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.counts[metric] += n

@@ -27,8 +27,8 @@ func TestALineOfMetricsIsInTheEmbeddedMetricFormat(t *testing.T) {
 	if err := m.Write(&out, 1_780_000_000_123); err != nil {
 		t.Fatal(err)
 	}
-	want := `{"CellsFinished":12,"PaidCalls":116,"Stack":"blue","_aws":{"CloudWatchMetrics":[{"Dimensions":[["Stack"]],` +
-		`"Metrics":[{"Name":"CellsFinished","Unit":"Count"},{"Name":"PaidCalls","Unit":"Count"}],"Namespace":"Holdfast"}],"Timestamp":1780000000123}}` + "\n"
+	want := `{"CellsFinished":12,"PaidCalls":116,"Stack":"blue","TasksAbandoned":0,"_aws":{"CloudWatchMetrics":[{"Dimensions":[["Stack"]],` +
+		`"Metrics":[{"Name":"CellsFinished","Unit":"Count"},{"Name":"PaidCalls","Unit":"Count"},{"Name":"TasksAbandoned","Unit":"Count"}],"Namespace":"Holdfast"}],"Timestamp":1780000000123}}` + "\n"
 	if out.String() != want {
 		t.Errorf("got  %swant %s", out.String(), want)
 	}

@@ -69,12 +69,19 @@ func oncePerTask(all []Letter, index map[string]int, l Letter) []Letter {
 	return append(all, l)
 }
 
+// ofNewer is what a letter means to a program that does not know its row.
+const ofNewer = "a newer version of Holdfast wrote it: update what reads this"
+
 func (t *Triage) letter(ctx context.Context, queue string, letter pipeline.DeadLetter) (Letter, error) {
 	l := Letter{DeadLetter: letter, Queue: queue, Letters: 1, Expires: letter.SentAt.Add(t.cfg.Policy.DeadLetterRetention)}
 	ref := pipeline.Ref{Job: letter.Job, ID: letter.Task}
 	if ref.Job == "" {
 		m, err := pipeline.DecodeMessage(letter.Body)
-		if err != nil {
+		switch {
+		case errors.Is(err, pipeline.ErrNewer):
+			l.Meaning = ofNewer
+			return l, nil
+		case err != nil:
 			l.Meaning = "not a message of ours: " + letter.Reason.Cause
 			return l, nil
 		}
@@ -85,6 +92,9 @@ func (t *Triage) letter(ctx context.Context, queue string, letter pipeline.DeadL
 	switch {
 	case errors.Is(err, pipeline.ErrNotFound):
 		l.Stale, l.Meaning = true, "there is no such row"
+		return l, nil
+	case errors.Is(err, pipeline.ErrNewer): // it hides no other letter
+		l.Meaning = ofNewer
 		return l, nil
 	case err != nil:
 		return l, fmt.Errorf("read the row of a dead letter: %w", err)
