@@ -20,7 +20,7 @@ const module = "holdfast/pkg/"
 // The packages by what they are; doc.go of pipeline and the README tell the same.
 var (
 	steps    = []string{"submit", "ingest", "split", "work", "call", "review", "finalize", "reap", "report", "triage"}
-	adapters = []string{"memory", "sqlitestore", "dynamostore", "sqsqueue", "s3blob", "awsclient", "offline", "openai", "pipelines", "config", "command", "telemetry"}
+	adapters = []string{"memory", "sqlitestore", "dynamostore", "sqsqueue", "s3blob", "awsclient", "awscost", "offline", "openai", "pipelines", "config", "command", "telemetry"}
 )
 
 type goPackage struct {

@@ -102,7 +102,7 @@
 //
 // Steps, in the order a document meets them: submit, ingest, split, work, call, review, finalize, reap, report, triage.
 // Each imports this package and no other step; ingest has a part for each format. Adapters (memory, sqlitestore,
-// dynamostore, sqsqueue, s3blob, awsclient, offline, openai, command, pipelines, config, telemetry) import this package
+// dynamostore, sqsqueue, s3blob, awsclient, awscost, offline, openai, command, pipelines, config, telemetry) import this package
 // and their own dependency. wiring joins the steps over a backend; view reads what people and programs are shown; cli
 // talks to people and chooses the model, api to programs; function answers events; carry takes a job from one backend to
 // another. functions/ has a main for each process of a deployment. simulation runs all of it in virtual time.
