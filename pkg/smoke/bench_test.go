@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -65,7 +67,8 @@ func (s scripted) Complete(ctx context.Context, r pipeline.Request) (pipeline.Re
 		s.kill()
 		return pipeline.Response{}, pipelinetest.ErrKilled
 	}
-	if err := s.clock.Sleep(ctx, s.pace); err != nil {
+	unlike := 0.5 + float64(crc32.ChecksumIEEE([]byte(r.Key)))/math.MaxUint32 // answers come one by one
+	if err := s.clock.Sleep(ctx, time.Duration(unlike*float64(s.pace))); err != nil {
 		return pipeline.Response{}, err
 	}
 	if s.fails != nil {
@@ -105,7 +108,9 @@ func in(t *testing.T, test func(b *bench, r smoke.Report, err error), edits ...f
 			b.back.Queues.Work = b.work(b.back.Queues.Work)
 		}
 		if b.forget != nil {
-			b.back.Forget = func(_ context.Context, job pipeline.Job, _ []pipeline.ReplyKey, _ []string) error { return b.forget(job) }
+			b.back.Forget = func(_ context.Context, job pipeline.Job, _ []pipeline.ReplyKey, _ []string) error {
+				return b.forget(job)
+			}
 		}
 		if b.before != nil {
 			if err := b.before(ctx, b); err != nil {
@@ -171,7 +176,14 @@ func (b *bench) offline(_ string, pace time.Duration) pipeline.Model {
 func (b *bench) canary() smoke.Config {
 	return smoke.Config{
 		Backend: b.back, Policy: b.policy, Clock: b.clock, Text: text(3), Poison: poison, Nonce: "n", Patience: 10 * time.Minute,
-		Definition: pipelinetest.NewDefinition(3, 2, func(d *pipeline.Definition) { d.Tolerance = 0.5 }),
+		Definition: pipelinetest.NewDefinition(6, 2, func(d *pipeline.Definition) {
+			d.Tolerance = 0.5
+			for _, stage := range d.Stages {
+				for i := range stage.Calls {
+					stage.Calls[i].Uses = nil // what is asked depends on no answer
+				}
+			}
+		}),
 		Model:      b.offline, Start: b.start, Beside: b.cfg.Beside,
 	}
 }
@@ -276,3 +288,11 @@ func (b *bench) breaks(r smoke.Report, check, says string) {
 }
 
 var errRefused = errors.New("refused")
+
+// says checks that a text says that.
+func says(t testing.TB, text, want string) {
+	t.Helper()
+	if !strings.Contains(text, want) {
+		t.Errorf("got %q, want it to say %q", text, want)
+	}
+}

@@ -52,7 +52,7 @@ func (c *canary) killed(ctx context.Context) error {
 	return c.survived(ctx, job, orders, asked, before, at)
 }
 
-// killHalfway starts a worker and kills it when it has asked a third of the calls. It returns what it had asked.
+// killHalfway starts a worker and kills it when some answers are stored and others in flight. It returns what it had asked.
 func (c *canary) killHalfway(ctx context.Context, orders Orders) ([]pipeline.ReplyKey, error) {
 	p, err := c.cfg.Start(ctx, orders)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *canary) killHalfway(ctx context.Context, orders Orders) ([]pipeline.Rep
 		default:
 		}
 		asked, err := p.Asked()
-		return len(asked) >= max(1, c.cfg.Definition.Calls()/2), err
+		return len(asked) >= orders.InFlight+c.cfg.Definition.Calls()/2, err
 	})
 	if err != nil {
 		return nil, err
@@ -135,7 +135,11 @@ func (c *canary) survived(ctx context.Context, job pipeline.Job, orders Orders, 
 	if err != nil {
 		return err
 	}
-	c.holds(kept, "nothing was lost: %s, by the stack's %s, %v after the kill", says, c.by(hands, pipeline.TaskWork), rounded(job.EndedAt.Sub(at)))
+	by := "the stack's " + c.by(hands, pipeline.TaskWork)
+	if orders.Own {
+		by = "a worker of the canary's own"
+	}
+	c.holds(kept, "nothing was lost: %s, by %s, %v after the kill", says, by, rounded(job.EndedAt.Sub(at)))
 	type call struct {
 		task pipeline.TaskID
 		id   string
@@ -155,7 +159,7 @@ func (c *canary) survived(ctx context.Context, job pipeline.Job, orders Orders, 
 			}
 		}
 	}
-	c.holds(again == 0, "of %d answers that were stored when it died %d were asked for again", len(before), again)
+	c.holds(again == 0 && len(before) > 0, "of %d answers that were stored when it died %d were asked for again", len(before), again)
 	after, err := pipeline.ReadReplies(ctx, c.cfg.Backend.Store, c.cfg.Backend.Blobs, c.cfg.Clock, asked)
 	if err != nil {
 		return err

@@ -68,6 +68,7 @@ func (c *canary) submit(ctx context.Context, marker string, model pipeline.Model
 	definition.Title = name // so that it is this job's alone, and goes with it
 	job, _, err := c.system.Submitter.Submit(ctx, submit.Submission{
 		Name: name, Source: []byte("Canary " + name + "\n\n" + text), Definition: definition, Model: model, Hold: hold,
+		Fresh: true, // no reply of an earlier check: each has its own calls to make
 	})
 	if err != nil {
 		return job, err

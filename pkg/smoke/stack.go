@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"holdfast/pkg/pipeline"
 )
@@ -48,7 +49,7 @@ func (c *canary) taken(ctx context.Context, job pipeline.Job) (foreign string, e
 		rows, err := workRows(ctx, c.system, job.ID)
 		rejected := slices.IndexFunc(rows, func(row pipeline.Task) bool { return row.Reason.Kind == pipeline.Rejected })
 		if rejected >= 0 {
-			foreign = rows[rejected].Reason.Cause
+			foreign, _, _ = strings.Cut(rows[rejected].Reason.Cause, ";")
 			return true, err
 		}
 		return slices.ContainsFunc(rows, func(row pipeline.Task) bool { return row.Accepted > 0 || row.Status.Ended() }), err
