@@ -118,7 +118,7 @@ func in(t *testing.T, test func(b *bench, r smoke.Report, err error), edits ...f
 			}
 		}
 		stop := b.run(ctx)
-		report, err := smoke.Run(ctx, b.canary())
+		report, err := smoke.Run(ctx, ctx, b.canary())
 		stop()
 		for _, line := range report.Lines {
 			t.Logf("%8v %-13s %-7s %s", line.At.Round(time.Millisecond), line.Check, line.Verdict, line.Text)
@@ -184,7 +184,7 @@ func (b *bench) canary() smoke.Config {
 				}
 			}
 		}),
-		Model:      b.offline, Start: b.start, Beside: b.cfg.Beside,
+		Model: b.offline, Start: b.start, Beside: b.cfg.Beside,
 	}
 }
 

@@ -283,7 +283,7 @@ func TestAStackWithAnotherModel(t *testing.T) {
 func TestAModelThatCostsIsRefused(t *testing.T) {
 	cfg := smoke.Config{Clock: pipeline.NewRealClock(), Policy: pipeline.DefaultPolicy(), Backend: wiring.InMemory(pipeline.DefaultPolicy(), pipeline.NewRealClock())}
 	cfg.Model = func(string, time.Duration) pipeline.Model { return dear{} }
-	if _, err := smoke.Run(t.Context(), cfg); err == nil {
+	if _, err := smoke.Run(t.Context(), t.Context(), cfg); err == nil {
 		t.Error("it began")
 	} else {
 		says(t, err.Error(), "costs money")

@@ -75,7 +75,9 @@ func (c *canary) killHalfway(ctx context.Context, orders Orders) ([]pipeline.Rep
 		return nil, fmt.Errorf("kill %s: %w", orders.Worker, err)
 	}
 	<-p.Exited()
-	return p.Asked()
+	asked, err := p.Asked()
+	slices.Sort(asked)
+	return slices.Compact(asked), err
 }
 
 func countRows(rows []pipeline.Task, is func(pipeline.Task) bool) int {

@@ -101,8 +101,9 @@ type canary struct {
 	report Report
 }
 
-// Run is one canary. Its error says why it did not begin; what did not hold is in the report.
-func Run(ctx context.Context, cfg Config) (Report, error) {
+// Run is one canary. Once drain is done it tries nothing more, and removes what it made; once ctx is done it drops even
+// that. Its error says why it did not begin; what did not hold is in the report.
+func Run(ctx, drain context.Context, cfg Config) (Report, error) {
 	c := &canary{cfg: cfg, began: cfg.Clock.Mono()}
 	p := cfg.Policy
 	p.JobDeadline = min(p.JobDeadline, deadline)
@@ -112,7 +113,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	if info := cfg.Model("", 0).Info(); !info.Free {
 		return c.report, fmt.Errorf("%w: its model %s costs money", ErrNotNow, info.Name)
 	}
-	if err := c.free(ctx); err != nil {
+	if err := c.free(drain); err != nil {
 		return c.report, fmt.Errorf("%w: %w", ErrNotNow, err)
 	}
 	for _, check := range []struct {
@@ -122,15 +123,15 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 		{"stack", c.stack}, {"claim race", c.race}, {"killed worker", c.killed}, {"poison", c.poison}, {"cancel", c.cancel},
 	} {
 		c.check = check.name
-		if err := check.do(ctx); err != nil {
+		if err := check.do(drain); err != nil {
 			c.broken("%v", err)
-			if errors.Is(err, errNobody) || ctx.Err() != nil {
+			if errors.Is(err, errNobody) || drain.Err() != nil {
 				break // the rest would wait for the same
 			}
 		}
 	}
 	c.check = "clean"
-	c.clean(context.WithoutCancel(ctx))
+	c.clean(ctx)
 	c.report.Took = cfg.Clock.Mono() - c.began
 	return c.report, nil
 }
