@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holdfast/pkg/awscost"
+	"holdfast/pkg/config"
 	"holdfast/pkg/offline"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelines"
@@ -22,12 +23,26 @@ type smokeCmd struct {
 	JSON     bool          `name:"json" help:"Print one JSON object at the end, and the lines on standard error."`
 }
 
-// smokeText is how much of the sample contract a canary's documents have: some chunks.
-const smokeText = 9000
+// A canary's documents are small: so many bytes of the sample contract, in three chunks of so many tokens.
+const (
+	smokeText  = 9000
+	smokeChunk = 700
+)
 
 // smokeModel is the offline model, as canary and its processes ask it.
-func smokeModel(worker string, pace time.Duration, ledger string, clock pipeline.Clock) pipeline.Model {
-	return between.model(offline.New(offline.Config{Seed: 1, Pace: pace, Worker: worker, Ledger: ledger, Clock: clock, Kill: suicide}))
+func smokeModel(worker string, pace time.Duration, ledger string, price pipeline.Price, clock pipeline.Clock) pipeline.Model {
+	return between.model(offline.New(offline.Config{Seed: 1, Pace: pace, Worker: worker, Ledger: ledger, Price: price, Clock: clock, Kill: suicide}))
+}
+
+// dearestPrice is the highest of the price list: nothing is spent, but whatever the stack's workers count their calls at,
+// the canary's ceilings cover it.
+func dearestPrice() (most pipeline.Price, err error) {
+	models, err := config.Models()
+	for _, m := range models {
+		price := m.Price()
+		most.Input, most.Output = max(most.Input, price.Input), max(most.Output, price.Output)
+	}
+	return most, err
 }
 
 // Run is one canary.
@@ -39,6 +54,11 @@ func (c *smokeCmd) Run(a *app) error {
 		return usage("--patience %v: it must be more than 0, or nothing could happen", c.Patience)
 	}
 	definition, err := pipelines.Load(shippedPipeline, "compact")
+	if err != nil {
+		return err
+	}
+	definition.Chunking.Target, definition.Chunking.Max = smokeChunk, smokeChunk*4/3
+	dearest, err := dearestPrice()
 	if err != nil {
 		return err
 	}
@@ -62,7 +82,9 @@ func (c *smokeCmd) Run(a *app) error {
 	fmt.Fprintf(lines, "canary %s: %s, as tenant %s\n", nonce, a.place(), smoke.Tenant)
 	report, err := smoke.Run(a.ctx, a.drain, smoke.Config{
 		Backend: b, Policy: a.policy, Clock: a.clock, Definition: definition, Text: smokeDocument(), Poison: offline.PoisonKill,
-		Model: func(worker string, pace time.Duration) pipeline.Model { return smokeModel(worker, pace, "", a.clock) },
+		Model: func(worker string, pace time.Duration) pipeline.Model {
+			return smokeModel(worker, pace, "", dearest, a.clock)
+		},
 		Start: hatch.start, Nonce: nonce, Patience: c.Patience, Beside: c.Beside,
 		Say: func(l smoke.Line) {
 			fmt.Fprintf(lines, "%8s  %-13s %-6s  %s\n", fmt.Sprintf("%.1fs", l.At.Seconds()), l.Check, l.Verdict, l.Text)
@@ -132,6 +154,10 @@ func (c *smokeCmd) tell(a *app, r smoke.Report, spent bill, processes int) error
 		pipeline.CountOf(processes, "worker process", "worker processes"))
 	fmt.Fprintf(a.out, "cost: $0 of a model; %s requests of the canary and its processes, %.0f write and %.0f read units, $%.4f at AWS's list price; what the stack's workers asked of AWS, and their time, is on its bill and not in this\n",
 		pipeline.Count(spent.Requests), spent.Writes, spent.Reads, spent.Dollars)
+	if r.Left > 0 {
+		fmt.Fprintf(a.out, "left: %s, see above\n", pipeline.CountOf(r.Left, "job", "jobs"))
+		return nil
+	}
 	fmt.Fprintf(a.out, "left: no row, item, answer, message or dead letter. A bucket with versions keeps the bytes of what was removed for %v, its tables' backups for as long as they reach; logs and metrics stay\n",
 		days(a.policy.DeadLetterRetention))
 	return nil

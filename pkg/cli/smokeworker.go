@@ -70,7 +70,11 @@ func (c *smokeWorkerCmd) Run(a *app) error {
 	orders := smoke.Orders{
 		Job: pipeline.JobID(c.Job), Worker: os.Getenv(workerName), Own: c.Own, Pace: c.Pace, InFlight: c.InFlight, Claims: c.Claims,
 	}
-	model := smokeModel(orders.Worker, c.Pace, c.Ledger, a.clock)
+	price, err := dearestPrice()
+	if err != nil {
+		return err
+	}
+	model := smokeModel(orders.Worker, c.Pace, c.Ledger, price, a.clock)
 	tell := json.NewEncoder(a.out)
 	told, done := context.WithCancel(context.Background())
 	var group pipeline.Group

@@ -36,7 +36,7 @@ func (s *Store) Forget(ctx context.Context, job pipeline.Job, replies []pipeline
 	if err := errors.Join(s.remove(ctx, s.checkpoints, answers), s.removeUnder(ctx, s.checkpoints, job.ID), s.removeUnder(ctx, s.rows, job.ID)); err != nil {
 		return named(what, err)
 	}
-	if err := s.remove(ctx, s.rows, []item{jobEntry(stands)}); err != nil {
+	if err := s.remove(ctx, s.rows, []item{keyIn(jobEntry(stands))}); err != nil {
 		return named(what, err)
 	}
 	return named(what, s.removeJob(ctx, stands))

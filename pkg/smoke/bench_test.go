@@ -34,15 +34,16 @@ type bench struct {
 	cfg    smoke.Config
 
 	// What is wrong with the stack, if anything is.
-	model   pipeline.Model                            // of the stack's workers; nil = the offline one
-	store   func(pipeline.Store) pipeline.Store       // the stack's tables, as everybody has them
-	work    func(pipeline.Queue) pipeline.Queue       // its work queue
-	forget  func(pipeline.Job) error                  // in the place of the removal of a job
-	theirs  func(*wiring.Backend) *wiring.Backend     // the backend as the stack's workers have it
-	mine    func(*wiring.Backend) *wiring.Backend     // as the canary's processes have it
-	started func(smoke.Process, smoke.Orders)         // told of each process
-	without map[string]bool                           // parts of the stack that do not run: control, work, reaper
-	before  func(ctx context.Context, b *bench) error // what somebody else does first
+	model     pipeline.Model                            // of the stack's workers; nil = the offline one
+	store     func(pipeline.Store) pipeline.Store       // the stack's tables, as everybody has them
+	work      func(pipeline.Queue) pipeline.Queue       // its work queue
+	forget    func(pipeline.Job) error                  // in the place of the removal of a job
+	theirs    func(*wiring.Backend) *wiring.Backend     // the backend as the stack's workers have it
+	mine      func(*wiring.Backend) *wiring.Backend     // as the canary's processes have it
+	started   func(smoke.Process, smoke.Orders)         // told of each process
+	without   map[string]bool                           // parts of the stack that do not run: control, work, reaper
+	stopAfter time.Duration                             // a person stops the canary then; 0 = nobody does
+	before    func(ctx context.Context, b *bench) error // what somebody else does first
 }
 
 // scripted is a free model: it answers every question, and dies of the poison.
@@ -118,7 +119,13 @@ func in(t *testing.T, test func(b *bench, r smoke.Report, err error), edits ...f
 			}
 		}
 		stop := b.run(ctx)
-		report, err := smoke.Run(ctx, ctx, b.canary())
+		drain := ctx
+		if b.stopAfter > 0 {
+			var undo context.CancelFunc
+			drain, undo = context.WithTimeoutCause(ctx, b.stopAfter, pipeline.ErrDraining)
+			defer undo()
+		}
+		report, err := smoke.Run(ctx, drain, b.canary())
 		stop()
 		for _, line := range report.Lines {
 			t.Logf("%8v %-13s %-7s %s", line.At.Round(time.Millisecond), line.Check, line.Verdict, line.Text)

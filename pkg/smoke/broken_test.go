@@ -247,6 +247,9 @@ func TestAStackWithoutWorkers(t *testing.T) {
 						b.Errorf("it went on with %q, which waits for the same", line.Check)
 					}
 				}
+				if r.Left > 0 {
+					b.Errorf("%d jobs are left", r.Left)
+				}
 			}, func(b *bench) { b.without[part] = true })
 		})
 	}

@@ -13,11 +13,13 @@ type unburier interface {
 	Unbury(ctx context.Context, job pipeline.JobID) (removed int, err error)
 }
 
+var errNoUnbury = errors.New("this backend's dead letters cannot be removed")
+
 // unbury removes the dead letters of a job from the stack's work queue, until a look finds none.
 func (c *canary) unbury(ctx context.Context, job pipeline.JobID) error {
 	queue, can := c.cfg.Backend.Queues.Work.(unburier)
 	if !can {
-		return errors.New("this backend's dead letters cannot be removed")
+		return errNoUnbury
 	}
 	sum := 0
 	err := c.until(ctx, c.cfg.Patience, "the canary's dead letters were removed", func() (bool, error) {
@@ -34,16 +36,16 @@ func (c *canary) unbury(ctx context.Context, job pipeline.JobID) error {
 
 // clean ends what is still open, and removes every job that the canary made.
 func (c *canary) clean(ctx context.Context) {
-	gone, left := 0, 0
+	gone := 0
 	for _, job := range c.jobs {
 		if err := c.remove(ctx, job.ID); err != nil {
-			left++
+			c.report.Left++
 			c.broken("job %s stays (%v). What is open ends by itself by %s; then the next canary removes it", job.ID, err, job.Deadline)
 			continue
 		}
 		gone++
 	}
-	c.holds(left == 0, "%s of the canary's removed with all rows, items, answers and blobs; %d stay", pipeline.CountOf(gone, "job", "jobs"), left)
+	c.holds(c.report.Left == 0, "%s of the canary's removed with all rows, items, answers and blobs; %d stay", pipeline.CountOf(gone, "job", "jobs"), c.report.Left)
 }
 
 // remove ends a job if it is open, and removes it.
@@ -60,10 +62,68 @@ func (c *canary) remove(ctx context.Context, id pipeline.JobID) error {
 	if err := c.release(ctx, id); err != nil {
 		return err
 	}
-	if job, err = c.ended(ctx, id); err != nil {
+	if job, err = c.endedOrFinished(ctx, id); err != nil {
+		return err
+	}
+	if err := c.noLetters(ctx, id); err != nil {
 		return err
 	}
 	return c.forget(ctx, job)
+}
+
+// endedOrFinished waits for a job's end; where the stack has nobody who finalizes it, the canary does.
+func (c *canary) endedOrFinished(ctx context.Context, id pipeline.JobID) (pipeline.Job, error) {
+	if !c.nobody {
+		job, err := c.ended(ctx, id)
+		if err == nil || !errors.Is(err, errPatience) {
+			return job, err
+		}
+	}
+	doorbell := c.doorbell()
+	queues := pipeline.Queues{Control: bells{c.cfg.Backend.Queues.Control, doorbell}, Work: bells{c.cfg.Backend.Queues.Work, c.doorbell()}}
+	system := c.setup().newSystem(queues, nil, Orders{Worker: c.name(), InFlight: inFlight})
+	drain, stop := context.WithCancel(ctx)
+	defer stop()
+	var group pipeline.Group
+	group.Go(func() { system.Worker().Run(ctx, drain) })
+	defer func() { stop(); group.Wait() }()
+	if err := system.Opener.MaybeFinalize(ctx, id); err != nil {
+		return pipeline.Job{}, err
+	}
+	rows, err := pipeline.AllTasks(ctx, c.cfg.Backend.Store, id)
+	if err != nil {
+		return pipeline.Job{}, err
+	}
+	for _, row := range rows {
+		if row.ID.Kind() != pipeline.TaskFinalize || row.Status.Ended() {
+			continue
+		}
+		if err := queues.Ring(ctx, row); err != nil {
+			return pipeline.Job{}, err
+		}
+	}
+	c.note("nobody of the stack finalizes job %s: the canary does, to remove it", id)
+	return c.ended(ctx, id)
+}
+
+// noLetters removes what dead letters a job still has: a check may have stopped before it did.
+func (c *canary) noLetters(ctx context.Context, id pipeline.JobID) error {
+	rows, err := pipeline.AllTasks(ctx, c.cfg.Backend.Store, id)
+	if err != nil || countRows(rows, func(row pipeline.Task) bool { return row.Status == pipeline.TaskAbandoned }) == 0 {
+		return err
+	}
+	for _, queue := range []pipeline.Queue{c.cfg.Backend.Queues.Control, c.cfg.Backend.Queues.Work} {
+		its, can := queue.(unburier)
+		if !can {
+			return errNoUnbury
+		}
+		for removed := 1; removed > 0; {
+			if removed, err = its.Unbury(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // release takes back the claims that workers of the canary's own died with: all of them have exited.

@@ -74,6 +74,7 @@ type Report struct {
 	Lines    []Line        `json:"lines"`
 	Foreign  string        `json:"foreign,omitempty"` // what the stack's workers have in the offline model's place; "" if they have it
 	Took     time.Duration `json:"took"`
+	Left     int           `json:"left"`     // jobs that could not be removed
 	Attempts int           `json:"attempts"` // by the stack's own workers
 	Busy     time.Duration `json:"busy"`     // of those
 	Calls    int           `json:"calls"`    // that they asked
@@ -98,6 +99,7 @@ type canary struct {
 	check  string
 	jobs   []pipeline.Job
 	names  int
+	nobody bool // no worker of the stack takes anything
 	report Report
 }
 
@@ -125,7 +127,8 @@ func Run(ctx, drain context.Context, cfg Config) (Report, error) {
 		c.check = check.name
 		if err := check.do(drain); err != nil {
 			c.broken("%v", err)
-			if errors.Is(err, errNobody) || drain.Err() != nil {
+			c.nobody = errors.Is(err, errNobody)
+			if c.nobody || drain.Err() != nil {
 				break // the rest would wait for the same
 			}
 		}
@@ -172,7 +175,7 @@ func (c *canary) free(ctx context.Context) error {
 		for _, job := range open {
 			switch {
 			case job.Tenant == Tenant:
-				return fmt.Errorf("job %s of another canary is %s: it is at work, or was killed, and then ends by itself at %s", job.ID, job.Status, job.Deadline)
+				return fmt.Errorf("job %s of another canary is %s: it is at work, or was killed; then it ends by itself at %s, or now with: holdfast cancel %s --tenant %s", job.ID, job.Status, job.Deadline, job.ID, Tenant)
 			case !c.cfg.Beside:
 				return fmt.Errorf("job %s of tenant %s is %s, and the canary would share its workers: wait for its end, or say --beside", job.ID, job.Tenant, job.Status)
 			}
