@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -30,7 +31,7 @@ func (s *Store) Forget(ctx context.Context, job pipeline.Job, replies []pipeline
 		return named(what, err)
 	}
 	var answers []item
-	for _, key := range replies {
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(replies))) { // a batch with a key twice is refused
 		answers = append(answers, replyRow(key))
 	}
 	if err := errors.Join(s.remove(ctx, s.checkpoints, answers), s.removeUnder(ctx, s.checkpoints, job.ID), s.removeUnder(ctx, s.rows, job.ID)); err != nil {

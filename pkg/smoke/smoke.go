@@ -167,6 +167,9 @@ func (c *canary) holds(kept bool, format string, args ...any) {
 
 // free says that the canary may begin: no job of another is open, and nothing of an earlier one is at work.
 func (c *canary) free(ctx context.Context) error {
+	if _, err := c.cfg.Backend.Blobs.Blob(ctx, pipeline.SourceKey("none")); err != nil && !errors.Is(err, pipeline.ErrNotFound) {
+		return fmt.Errorf("read the bucket (another name than STACK-blobs is given by --bucket): %w", err)
+	}
 	for cursor := ""; ; {
 		open, next, err := c.cfg.Backend.Store.OpenJobs(ctx, cursor)
 		if err != nil {
