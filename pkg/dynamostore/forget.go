@@ -16,19 +16,27 @@ import (
 // ErrOpen says that a job, or a row of its, has not ended: nothing of it may go.
 var ErrOpen = errors.New("it has not ended")
 
-// Forget removes an ended job for good: its items, those replies, its rows, and last its own row and its entry in its
-// tenant's list. Nothing can bring it back. Forgetting it again finishes what an earlier Forget left.
+// Forget removes an ended job for good. It is cancelled first, so that nobody can redrive it any more; then its items go,
+// those replies, its rows, and last its entry in its tenant's list and its own row. Forgetting it again finishes what an
+// earlier Forget left.
 func (s *Store) Forget(ctx context.Context, job pipeline.Job, replies []pipeline.ReplyKey) error {
 	what := "forget job " + string(job.ID)
 	stands, err := s.Job(ctx, job.ID)
 	switch {
 	case errors.Is(err, pipeline.ErrNotFound):
-		stands = job // all but its row may be left
+		stands, stands.Status = job, pipeline.JobCancelled // all but its row may be left
 	case err != nil:
 		return named(what, err)
 	}
 	if err := s.forgettable(ctx, stands); err != nil {
 		return named(what, err)
+	}
+	if stands.Status != pipeline.JobCancelled {
+		doomed := stands
+		doomed.Status = pipeline.JobCancelled
+		if stands, err = s.SetJob(ctx, stands, doomed); err != nil {
+			return named(what, err)
+		}
 	}
 	var answers []item
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(replies))) { // a batch with a key twice is refused
