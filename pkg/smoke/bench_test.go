@@ -42,6 +42,7 @@ type bench struct {
 	mine      func(*wiring.Backend) *wiring.Backend     // as the canary's processes have it
 	started   func(smoke.Process, smoke.Orders)         // told of each process
 	without   map[string]bool                           // parts of the stack that do not run: control, work, reaper
+	interrupt func()                                    // a person stops the canary
 	stopAfter time.Duration                             // a person stops the canary then; 0 = nobody does
 	before    func(ctx context.Context, b *bench) error // what somebody else does first
 }
@@ -119,11 +120,11 @@ func in(t *testing.T, test func(b *bench, r smoke.Report, err error), edits ...f
 			}
 		}
 		stop := b.run(ctx)
-		drain := ctx
+		drain, undo := context.WithCancel(ctx)
+		defer undo()
+		b.interrupt = undo
 		if b.stopAfter > 0 {
-			var undo context.CancelFunc
-			drain, undo = context.WithTimeoutCause(ctx, b.stopAfter, pipeline.ErrDraining)
-			defer undo()
+			defer time.AfterFunc(b.stopAfter, undo).Stop()
 		}
 		report, err := smoke.Run(ctx, drain, b.canary())
 		stop()

@@ -122,7 +122,11 @@ func (q bareLetters) Bury(ctx context.Context, l pipeline.DeadLetter) error {
 }
 
 func (q bareLetters) Unbury(ctx context.Context, job pipeline.JobID) (int, error) {
-	return q.Queue.(interface {
+	return unbury(ctx, q.Queue, job)
+}
+
+func unbury(ctx context.Context, q pipeline.Queue, job pipeline.JobID) (int, error) {
+	return q.(interface {
 		Unbury(context.Context, pipeline.JobID) (int, error)
 	}).Unbury(ctx, job)
 }

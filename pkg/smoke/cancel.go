@@ -2,6 +2,7 @@ package smoke
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"holdfast/pkg/pipeline"
@@ -90,9 +91,11 @@ func (c *canary) cancelled(ctx context.Context, job pipeline.Job, then []pipelin
 			continue
 		}
 		body, err := c.cfg.Backend.Store.Item(ctx, row.Job, pipeline.CancellationKey(row.ID))
-		if err != nil {
-			c.broken("%s does not say at which stage it was cancelled: %v", row.ID, err)
+		if errors.Is(err, pipeline.ErrNotFound) {
 			continue
+		}
+		if err != nil {
+			return err
 		}
 		if cancellation, err := pipeline.Decode[pipeline.Cancellation](body, "cancellation"); err == nil && cancellation.Stage > 0 {
 			stages++

@@ -1,9 +1,11 @@
 package smoke_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"holdfast/pkg/pipeline"
 	"holdfast/pkg/smoke"
 )
 
@@ -13,6 +15,30 @@ func TestAStackThatKeepsItsPromises(t *testing.T) {
 			b.Errorf("got error %v, want every promise kept", err)
 		}
 	})
+}
+
+// stopsIt is a queue at whose dead letter a person stops the canary.
+type stopsIt struct {
+	pipeline.Queue
+	b *bench
+}
+
+func (q stopsIt) Bury(ctx context.Context, l pipeline.DeadLetter) error {
+	defer q.b.interrupt()
+	return q.Queue.Bury(ctx, l)
+}
+
+func (q stopsIt) Unbury(ctx context.Context, job pipeline.JobID) (int, error) {
+	return unbury(ctx, q.Queue, job)
+}
+
+func TestACanaryThatIsStoppedAtItsDeadLetterTakesItBack(t *testing.T) {
+	in(t, func(b *bench, r smoke.Report, err error) {
+		letters, _, failed := b.back.Queues.Work.DeadLetters(t.Context(), "")
+		if err != nil || failed != nil || len(letters) > 0 || r.Left > 0 {
+			b.Errorf("%d letters and %d jobs are left, error %v, %v", len(letters), r.Left, err, failed)
+		}
+	}, func(b *bench) { b.work = func(q pipeline.Queue) pipeline.Queue { return stopsIt{q, b} } })
 }
 
 // Stopped in the middle of any check, it removes what it made.
