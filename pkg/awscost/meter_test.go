@@ -44,19 +44,27 @@ func TestMeter(t *testing.T) {
 	}{
 		{
 			"a write of a kilobyte and a half is two units", "DynamoDB_20120810.PutItem",
-			`{"Item": {"pk": {"S": "job#1"}, "body": {"S": "` + long + `"}}}`, `{}`, Count{1, 2, 0}, 2 * priceWrites / 1e6,
+			`{"Item": {"pk": {"S": "job#1"}, "body": {"S": "` + long + `"}}}`, `{}`,
+			Count{1, 2, 0},
+			2 * priceWrites / 1e6,
 		},
 		{
 			"a row that is listed costs its index too", "DynamoDB_20120810.PutItem",
-			`{"Item": {"pk": {"S": "job#1"}, "due_shard": {"S": "1"}}}`, `{}`, Count{1, 2, 0}, 2 * priceWrites / 1e6,
+			`{"Item": {"pk": {"S": "job#1"}, "due_shard": {"S": "1"}}}`, `{}`,
+			Count{1, 2, 0},
+			2 * priceWrites / 1e6,
 		},
 		{
 			"a consistent read of nothing is a unit, and half of one without", "DynamoDB_20120810.GetItem",
-			`{"ConsistentRead": true, "Key": {"pk": {"S": "job#1"}}}`, `{}`, Count{1, 0, 1}, priceReads / 1e6,
+			`{"ConsistentRead": true, "Key": {"pk": {"S": "job#1"}}}`, `{}`,
+			Count{1, 0, 1},
+			priceReads / 1e6,
 		},
 		{
 			"each delete of a batch is a unit", "DynamoDB_20120810.BatchWriteItem",
-			`{"RequestItems": {"t": [{"DeleteRequest": {"Key": {}}}, {"DeleteRequest": {"Key": {}}}]}}`, `{}`, Count{1, 2, 0}, 2 * priceWrites / 1e6,
+			`{"RequestItems": {"t": [{"DeleteRequest": {"Key": {}}}, {"DeleteRequest": {"Key": {}}}]}}`, `{}`,
+			Count{1, 2, 0},
+			2 * priceWrites / 1e6,
 		},
 		{"a queue is charged by the request", "AmazonSQS.ReceiveMessage", `{}`, `{}`, Count{1, 0, 0}, priceQueue / 1e6},
 	} {

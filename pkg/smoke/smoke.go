@@ -73,6 +73,7 @@ type Line struct {
 type Report struct {
 	Lines    []Line        `json:"lines"`
 	Foreign  string        `json:"foreign,omitempty"` // what the stack's workers have in the offline model's place; "" if they have it
+	Stopped  bool          `json:"stopped"` // before everything was tried
 	Took     time.Duration `json:"took"`
 	Left     int           `json:"left"`     // jobs that could not be removed
 	Attempts int           `json:"attempts"` // by the stack's own workers
@@ -80,14 +81,14 @@ type Report struct {
 	Calls    int           `json:"calls"`    // that they asked
 }
 
-// Held says that every promise was kept.
+// Held says that everything was tried, and every promise kept.
 func (r Report) Held() bool {
 	for _, line := range r.Lines {
 		if line.Verdict == Broken {
 			return false
 		}
 	}
-	return len(r.Lines) > 0
+	return len(r.Lines) > 0 && !r.Stopped
 }
 
 // canary is one run.
@@ -125,12 +126,17 @@ func Run(ctx, drain context.Context, cfg Config) (Report, error) {
 		{"stack", c.stack}, {"claim race", c.race}, {"killed worker", c.killed}, {"poison", c.poison}, {"cancel", c.cancel},
 	} {
 		c.check = check.name
-		if err := check.do(drain); err != nil {
+		err := check.do(drain)
+		if drain.Err() != nil {
+			c.report.Stopped = true
+			c.note("stopped: what was not tried is not known to hold")
+			break
+		}
+		if err != nil {
 			c.broken("%v", err)
-			c.nobody = errors.Is(err, errNobody)
-			if c.nobody || drain.Err() != nil {
-				break // the rest would wait for the same
-			}
+		}
+		if c.nobody = errors.Is(err, errNobody); c.nobody {
+			break // the rest would wait for the same
 		}
 	}
 	c.check = "clean"
