@@ -40,8 +40,9 @@ type bench struct {
 	forget    func(pipeline.Job) error                  // in the place of the removal of a job
 	theirs    func(*wiring.Backend) *wiring.Backend     // the backend as the stack's workers have it
 	mine      func(*wiring.Backend) *wiring.Backend     // as the canary's processes have it
-	started   func(smoke.Process, smoke.Orders)         // told of each process
 	without   map[string]bool                           // parts of the stack that do not run: control, work, reaper
+	early     int                                       // so many processes of the canary's come too late
+	skew      time.Duration                             // of the canary's clock
 	interrupt func()                                    // a person stops the canary
 	stopAfter time.Duration                             // a person stops the canary then; 0 = nobody does
 	before    func(ctx context.Context, b *bench) error // what somebody else does first
@@ -103,6 +104,7 @@ func in(t *testing.T, test func(b *bench, r smoke.Report, err error), edits ...f
 			edit(b)
 		}
 		b.back = wiring.InMemory(b.policy, b.clock)
+		b.back.Skew = func() time.Duration { return b.skew }
 		if b.store != nil {
 			b.back.Store = b.store(b.back.Store)
 		}
@@ -209,6 +211,16 @@ type process struct {
 }
 
 func (b *bench) start(ctx context.Context, o smoke.Orders) (smoke.Process, error) {
+	if b.early > 0 { // the stack's reaper rings first, and its workers are through before the canary's begins
+		b.early--
+		s := wiring.New(b.back, wiring.Config{Tenant: smoke.Tenant, Worker: "desk", Policy: b.policy, Clock: b.clock})
+		if _, err := s.Submitter.Start(ctx, o.Job); err != nil {
+			return nil, err
+		}
+		if err := b.clock.Sleep(ctx, time.Second); err != nil {
+			return nil, err
+		}
+	}
 	p := &process{exited: make(chan struct{})}
 	p.ctx, p.die = context.WithCancel(context.WithoutCancel(ctx))
 	p.drain, p.stop = context.WithCancel(p.ctx)
@@ -229,9 +241,6 @@ func (b *bench) start(ctx context.Context, o smoke.Orders) (smoke.Process, error
 			p.failed = err
 		}
 	}()
-	if b.started != nil {
-		b.started(p, o)
-	}
 	return p, nil
 }
 

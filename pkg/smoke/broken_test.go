@@ -218,6 +218,7 @@ func TestWhereTheCanaryDoesNotBegin(t *testing.T) {
 		edits      []func(*bench)
 	}{
 		{"somebody else's job is open", "tenant theirs is planned", []func(*bench){submits("theirs")}},
+		{"the clock is wrong", "clock differs", []func(*bench){func(b *bench) { b.skew = 3 * time.Second }}},
 		{"another canary is at work", "another canary", []func(*bench){submits(smoke.Tenant), func(b *bench) { b.cfg.Beside = true }}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,7 +1,9 @@
 package smoke
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,20 +15,31 @@ import (
 // killPace is how long an answer takes, so that a worker can be killed in the middle of its calls.
 const killPace = 300 * time.Millisecond
 
+// killTries is how many jobs the canary makes until it kills a worker in the middle of one: the stack's reaper may ring the
+// chunks before the canary's own worker has them, and then the stack's are faster.
+const killTries = 3
+
+var errTooLate = errors.New("the worker that was to be killed found nothing more to do")
+
 // killed kills a worker process in the middle of its calls. The stack's reaper takes its claims, and whoever has the
 // model goes on: the stack's workers, or where they have another the canary's own.
 func (c *canary) killed(ctx context.Context) error {
 	model := c.cfg.Model("", 0)
-	orders := Orders{Worker: c.name(), Own: c.report.Foreign != "", Pace: killPace, InFlight: inFlight}
+	orders := Orders{Own: c.report.Foreign != "", Pace: killPace, InFlight: inFlight}
 	if orders.Own {
 		model = Own(model)
 	}
-	job, err := c.submit(ctx, "", model.Info(), true)
-	if err != nil {
-		return err
+	var job pipeline.Job
+	var asked []pipeline.ReplyKey
+	err := errTooLate
+	for n := 0; n < killTries && errors.Is(err, errTooLate); n++ {
+		orders.Worker = c.name()
+		if job, err = c.submit(ctx, "", model.Info(), true); err != nil {
+			return err
+		}
+		orders.Job = job.ID
+		asked, err = c.killHalfway(ctx, orders)
 	}
-	orders.Job = job.ID
-	asked, err := c.killHalfway(ctx, orders)
 	if err != nil {
 		return err
 	}
@@ -62,7 +75,7 @@ func (c *canary) killHalfway(ctx context.Context, orders Orders) ([]pipeline.Rep
 	err = c.until(ctx, c.cfg.Patience, "a worker of the canary's own was in the middle of its calls", func() (bool, error) {
 		select {
 		case <-p.Exited():
-			return false, fmt.Errorf("the worker that was to be killed ended by itself: %v", p.Failed())
+			return false, cmp.Or(p.Failed(), errTooLate)
 		default:
 		}
 		asked, err := p.Asked()

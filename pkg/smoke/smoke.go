@@ -73,7 +73,7 @@ type Line struct {
 type Report struct {
 	Lines    []Line        `json:"lines"`
 	Foreign  string        `json:"foreign,omitempty"` // what the stack's workers have in the offline model's place; "" if they have it
-	Stopped  bool          `json:"stopped"` // before everything was tried
+	Stopped  bool          `json:"stopped"`           // before everything was tried
 	Took     time.Duration `json:"took"`
 	Left     int           `json:"left"`     // jobs that could not be removed
 	Attempts int           `json:"attempts"` // by the stack's own workers
@@ -175,6 +175,9 @@ func (c *canary) holds(kept bool, format string, args ...any) {
 func (c *canary) free(ctx context.Context) error {
 	if _, err := c.cfg.Backend.Blobs.Blob(ctx, pipeline.SourceKey("none")); err != nil && !errors.Is(err, pipeline.ErrNotFound) {
 		return fmt.Errorf("read the bucket (another name than STACK-blobs is given by --bucket): %w", err)
+	}
+	if skew := c.cfg.Backend.Skew; skew != nil && skew().Abs() > c.cfg.Policy.MaxSkew/2 {
+		return fmt.Errorf("this machine's clock differs from the store's by %v, and its workers would claim nothing: set it right", skew())
 	}
 	for cursor := ""; ; {
 		open, next, err := c.cfg.Backend.Store.OpenJobs(ctx, cursor)

@@ -41,6 +41,19 @@ func TestACanaryThatIsStoppedAtItsDeadLetterTakesItBack(t *testing.T) {
 	}, func(b *bench) { b.work = func(q pipeline.Queue) pipeline.Queue { return stopsIt{q, b} } })
 }
 
+func TestAWorkerThatComesTooLateToBeKilledIsFollowedByAnother(t *testing.T) {
+	for _, c := range []struct {
+		early int
+		holds bool
+	}{{2, true}, {3, false}} {
+		in(t, func(b *bench, r smoke.Report, err error) {
+			if err != nil || r.Held() != c.holds || r.Left > 0 {
+				b.Errorf("%d came too late: got error %v, held %v, %d jobs left; want held %v", c.early, err, r.Held(), r.Left, c.holds)
+			}
+		}, func(b *bench) { b.early = c.early })
+	}
+}
+
 // Stopped in the middle of any check, it removes what it made.
 func TestACanaryThatIsStoppedLeavesNothing(t *testing.T) {
 	for _, after := range []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Second, 10 * time.Second, 62 * time.Second, 65 * time.Second} {
