@@ -165,5 +165,5 @@ func offered(r triage.Redriven, err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%s, at most %s", pipeline.CountOf(r.Tries, "try", "tries"), r.Cost)
+	return pipeline.CountOf(r.Tries, "try more", "tries more")
 }
