@@ -94,6 +94,10 @@ test-deploy: localstack cdk-app build ## deploy onto LocalStack and review by fu
 	$(MAKE) functions ARCH=$$(go env GOARCH)
 	cd cdk && HOLDFAST_ENDPOINT=http://127.0.0.1:$${LOCALSTACK_PORT:-4566} RECORDER='$(RECORDER)' go test -tags deployed -count 1 -timeout 60m -v ./deployed
 
+.PHONY: smoke
+smoke: build ## try a deployed stack with a canary: make smoke STACK=NAME; on LocalStack with HOLDFAST_ENDPOINT, on AWS with HOLDFAST_BUCKET; some minutes
+	bin/holdfast admin smoke --backend aws --stack $(or $(STACK),holdfast) $(SMOKE_ARGS)
+
 .PHONY: record
 record: ## the same, and write down what each process asks of AWS: what the tests compare the roles with
 	cd cdk && go build -o ../bin/record ./cmd/record

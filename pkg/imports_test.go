@@ -20,7 +20,7 @@ const module = "holdfast/pkg/"
 // The packages by what they are; doc.go of pipeline and the README tell the same.
 var (
 	steps    = []string{"submit", "ingest", "split", "work", "call", "review", "finalize", "reap", "report", "triage"}
-	adapters = []string{"memory", "sqlitestore", "dynamostore", "sqsqueue", "s3blob", "awsclient", "offline", "openai", "pipelines", "config", "command", "telemetry"}
+	adapters = []string{"memory", "sqlitestore", "dynamostore", "sqsqueue", "s3blob", "awsclient", "awscost", "offline", "openai", "pipelines", "config", "command", "telemetry"}
 )
 
 type goPackage struct {
@@ -88,8 +88,8 @@ func forbidden(name, other, path string, internal bool) string {
 		return "what tests are built from is no part of the program"
 	case internal && other == "cli" && !strings.HasPrefix(name, "cmd/"):
 		return "nothing stands on the command line but programs"
-	case internal && (other == "wiring" || other == "wiring/embedded") && !slices.Contains([]string{"cli", "function", "api", "view", "simulation"}, name) && whole != "wiring":
-		return "mains wire; nothing else does, but view reads what was wired"
+	case internal && (other == "wiring" || other == "wiring/embedded") && !slices.Contains([]string{"cli", "function", "api", "view", "smoke", "simulation"}, name) && whole != "wiring":
+		return "mains wire; nothing else does, but view reads what was wired, and smoke tries it"
 	}
 	return ""
 }

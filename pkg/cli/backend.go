@@ -74,7 +74,10 @@ type adminCmd struct {
 	Create createCmd `cmd:"" help:"Make the tables, queues and bucket of a stack, unless they are there."`
 	Delete deleteCmd `cmd:"" help:"Remove the tables, queues and bucket of a stack, and every job in them."`
 	Export exportCmd `cmd:"" help:"Write a job that has ended or is paused to a file, with its replies."`
+	Smoke  smokeCmd  `cmd:"" help:"Try a stack with a canary: claim race, killed worker, poison, dead letter, cancel. It costs a tenth of a cent, no model's money, and removes what it made."`
 	Import importCmd `cmd:"" help:"Put a job from such a file into this backend."`
+
+	SmokeWorker smokeWorkerCmd `cmd:"" name:"smoke-worker" hidden:"" help:"A worker process of a canary. The canary starts it."`
 }
 
 type createCmd struct{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -137,26 +138,29 @@ func (s *Store) mark(ctx context.Context, job pipeline.JobID, end int64) error {
 	}
 }
 
-// rewrite puts rows of the checkpoints table that are there, as many at once as a batch takes.
+// rewrite puts rows of the checkpoints table that are there.
 func (s *Store) rewrite(ctx context.Context, rows []item) error {
-	for len(rows) > 0 {
-		n := min(len(rows), pipeline.MaxWrite)
-		var writes []types.WriteRequest
-		for _, row := range rows[:n] {
-			writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: row}})
-		}
+	var writes []types.WriteRequest
+	for _, row := range rows {
+		writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: row}})
+	}
+	return s.writeBatches(ctx, s.checkpoints, writes)
+}
+
+// writeBatches makes writes without conditions, as many at once as a batch takes.
+func (s *Store) writeBatches(ctx context.Context, table string, writes []types.WriteRequest) error {
+	for batch := range slices.Chunk(writes, pipeline.MaxWrite) {
 		err := repeat(ctx, func() (again bool, err error) {
-			out, err := s.client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{s.checkpoints: writes}})
+			out, err := s.client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: batch}})
 			if err != nil {
 				return false, explain(ctx, err)
 			}
-			writes = out.UnprocessedItems[s.checkpoints]
-			return len(writes) > 0, nil
+			batch = out.UnprocessedItems[table]
+			return len(batch) > 0, nil
 		})
 		if err != nil {
 			return err
 		}
-		rows = rows[n:]
 	}
 	return nil
 }

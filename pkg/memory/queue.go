@@ -290,6 +290,17 @@ func (q *Queue) DeadLetters(ctx context.Context, cursor string) ([]pipeline.Dead
 	return letters, strconv.Itoa(to), nil
 }
 
+// Unbury removes the dead letters of one job and returns how many there were.
+func (q *Queue) Unbury(ctx context.Context, job pipeline.JobID) (removed int, err error) {
+	if err := q.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer q.mu.Unlock()
+	before := len(q.dead)
+	q.dead = slices.DeleteFunc(q.dead, func(l pipeline.DeadLetter) bool { return l.Job == job })
+	return before - len(q.dead), nil
+}
+
 func cloneLetter(l pipeline.DeadLetter) pipeline.DeadLetter {
 	l.Body = bytes.Clone(l.Body)
 	l.Context = slices.Clone(l.Context)

@@ -95,6 +95,8 @@
 //	tenant       whose job it is: fairness, access, reply sharing
 //	process      a program of a deployment: control, work, reap and api, which are handed events, and workd, which polls
 //	event        what a process is handed: messages of a queue, a tick of the schedule, a request
+//	canary       small jobs that try what a stack promises, and are removed
+//	forget       remove an ended job for good, with all that it left
 //	setting      a variable of a process's environment
 //	format       the number of a row's or message's layout; one that is not known is refused and left alone
 //
@@ -102,10 +104,11 @@
 //
 // Steps, in the order a document meets them: submit, ingest, split, work, call, review, finalize, reap, report, triage.
 // Each imports this package and no other step; ingest has a part for each format. Adapters (memory, sqlitestore,
-// dynamostore, sqsqueue, s3blob, awsclient, offline, openai, command, pipelines, config, telemetry) import this package
-// and their own dependency. wiring joins the steps over a backend; view reads what people and programs are shown; cli
-// talks to people and chooses the model, api to programs; function answers events; carry takes a job from one backend to
-// another. functions/ has a main for each process of a deployment. simulation runs all of it in virtual time.
+// dynamostore, sqsqueue, s3blob, awsclient, awscost, offline, openai, command, pipelines, config, telemetry) import this
+// package and their own dependency. wiring joins the steps over a backend; view reads what people and programs are shown;
+// cli talks to people and chooses the model, api to programs; function answers events; carry takes a job from one backend
+// to another; smoke tries a stack. functions/ has a main for each process of a deployment. simulation runs all of it in
+// virtual time.
 //
 // # The claim protocol
 //

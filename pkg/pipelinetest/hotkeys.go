@@ -59,11 +59,12 @@ func (h *HotKeys) Refused() map[string]int {
 // keyOf is the key that a request is for, and whether it writes; of a query the partition and the beginning of its keys;
 // "" for requests of several keys.
 func keyOf(c Call) (key string, write bool) {
-	var in request
+	type attribute = map[string]any
+	var in struct{ Item, Key, ExpressionAttributeValues map[string]attribute }
 	if json.Unmarshal([]byte(c.Body), &in) != nil {
 		return "", false
 	}
-	named := func(word string, row map[string]value) string {
+	named := func(word string, row map[string]attribute) string {
 		pk, _ := row["pk"]["S"].(string)
 		sk, _ := row["sk"]["S"].(string)
 		return word + " " + sk + " of " + pk

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"holdfast/pkg/awscost"
 )
 
 // Proxy stands between an AWS client and the service, or LocalStack: it forwards requests, and does to those that a
@@ -250,7 +252,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	c := Call{Op: opOf(r), Body: string(body)}
+	c := Call{Op: awscost.OpOf(r), Body: string(body)}
 	forward := func() *answered { return p.forward(r, body) }
 	answer := forward
 	if rule := p.picked(c); rule != nil {
@@ -266,16 +268,6 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Del("Content-Length")
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body)
-}
-
-func opOf(r *http.Request) string {
-	if target := r.Header.Get("X-Amz-Target"); target != "" {
-		return target[strings.LastIndex(target, ".")+1:]
-	}
-	if strings.Count(strings.Trim(r.URL.Path, "/"), "/") > 0 {
-		return r.Method + " Object"
-	}
-	return r.Method + " Bucket"
 }
 
 // forward makes the call as it came, and outlives its sender.

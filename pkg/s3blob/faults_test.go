@@ -68,3 +68,26 @@ func TestFaults(t *testing.T) {
 		}
 	})
 }
+
+func TestRemove(t *testing.T) {
+	p := pipelinetest.NewProxy(t, awstest.Endpoint(awstest.All))
+	s := open(t, awsclient.Settings{Endpoint: p.URL})
+	for _, key := range []string{"a", "b", "c"} {
+		if err := s.PutBlob(t.Context(), key, []byte(key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Remove(t.Context(), "a", "never there"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Blob(t.Context(), "a"); !errors.Is(err, pipeline.ErrNotFound) {
+		t.Errorf("got error %v for what was removed, want ErrNotFound", err)
+	}
+	p.FailXML(1, pipelinetest.OpCalls("DELETE Object"), http.StatusForbidden, "AccessDenied")
+	if err := s.Remove(t.Context(), "b", "c"); err == nil {
+		t.Error("no error says that one may not be removed")
+	}
+	if _, err := s.Blob(t.Context(), "c"); !errors.Is(err, pipeline.ErrNotFound) {
+		t.Errorf("got error %v, want the other one removed", err)
+	}
+}

@@ -1,7 +1,7 @@
 // Package s3blob keeps blobs in an S3 bucket: documents, definitions, results and whatever is too large for an item.
 //
-// It may not: decide anything that [pipeline.Blobs] does not say, let a type of the AWS SDK out, or list or delete, but
-// for [Delete], which removes a whole deployment's bucket.
+// It may not: decide anything that [pipeline.Blobs] does not say, let a type of the AWS SDK out, or list; it deletes
+// what it is told by key ([Store.Remove]), and a whole deployment's bucket ([Delete]).
 package s3blob
 
 import (
@@ -120,6 +120,19 @@ func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d of %d bytes", errCut, len(body), *out.ContentLength)
 	}
 	return body, nil
+}
+
+// Remove removes blobs; one that is not there is no error. In a bucket with versions they are gone for readers, and the
+// bucket's own rule says when their bytes are.
+func (s *Store) Remove(ctx context.Context, keys ...string) error {
+	var errs []error
+	for _, key := range keys {
+		_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: aws.String(s.bucket), Key: aws.String(key)})
+		if err != nil && codeOf(err) != "NoSuchKey" {
+			errs = append(errs, fmt.Errorf("remove blob %s: %w", key, explain(ctx, err)))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // isMissing says that there is no such object or bucket.

@@ -71,6 +71,37 @@ func (q *Queue) DeadLetters(ctx context.Context, cursor string) (letters []pipel
 	return letters, "", nil
 }
 
+// Unbury removes the dead letters of one job, for good, and gives all others back. It returns how many it removed; a look
+// at SQS may miss some, so whoever wants all gone looks again.
+func (q *Queue) Unbury(ctx context.Context, job pipeline.JobID) (removed int, err error) {
+	held, err := q.hold(ctx)
+	var its, others []types.Message
+	for _, m := range held {
+		if q.letterOf(m).Job == job {
+			its = append(its, m)
+		} else {
+			others = append(others, m)
+		}
+	}
+	errs := []error{err, q.giveBack(context.WithoutCancel(ctx), others)}
+	for batch := range slices.Chunk(its, pipeline.MaxBatch) {
+		entries := make([]types.DeleteMessageBatchRequestEntry, len(batch))
+		for i, m := range batch {
+			entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle}
+		}
+		out, err := q.client.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: aws.String(q.dead), Entries: entries})
+		if err != nil {
+			errs = append(errs, explain(ctx, err))
+			continue
+		}
+		removed += len(batch) - len(out.Failed)
+		if len(out.Failed) > 0 {
+			errs = append(errs, fmt.Errorf("%d of %d letters were not removed: %s", len(out.Failed), len(batch), aws.ToString(out.Failed[0].Message)))
+		}
+	}
+	return removed, q.named("remove the dead letters of job "+string(job), errors.Join(errs...))
+}
+
 // hold receives everything that is there.
 func (q *Queue) hold(ctx context.Context) (held []types.Message, err error) {
 	seen := map[string]bool{}

@@ -69,6 +69,12 @@ func OpenAWS(ctx context.Context, a AWS, p pipeline.Policy) (*Backend, error) {
 		Skew:    clients.Skew,
 		Receipt: sqsqueue.Receipt,
 		Shared:  blobs,
+		Forget: func(ctx context.Context, job pipeline.Job, replies []pipeline.ReplyKey, keys []string) error {
+			if err := blobs.Remove(ctx, keys...); err != nil { // the rows go last: they say what there is
+				return err
+			}
+			return store.Forget(ctx, job, replies)
+		},
 		Close: func() error {
 			clients.Close()
 			return nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/pkg/awscost"
 	"holdfast/pkg/ingest"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelines"
@@ -84,7 +85,7 @@ func TestBenchOnAWS(t *testing.T) {
 	}
 	calls := chunks * 116
 	p := pipeline.DefaultPolicy()
-	meter := &pipelinetest.Meter{}
+	meter := &awscost.Meter{}
 	back := onAWS(t, p, func(a *wiring.AWS) { a.Transport = meter.Around })
 	system := wiring.New(back, wiring.Config{
 		Tenant: "tenant", Worker: "bench", Policy: p, Model: prompt{}, InFlight: 64, Claims: 4, Poll: time.Second, Jitter: half,

@@ -31,6 +31,8 @@ type Backend struct {
 	Receipt func(handle string, until pipeline.Instant) string
 	// Shared are the blobs as their addresses are given to others; nil where there are no addresses.
 	Shared Addresses
+	// Forget removes an ended job for good, with those replies and blobs; nil where nothing is ever removed.
+	Forget func(ctx context.Context, job pipeline.Job, replies []pipeline.ReplyKey, blobs []string) error
 	Close  func() error
 }
 
@@ -51,6 +53,7 @@ func InMemory(p pipeline.Policy, clock pipeline.Clock) *Backend {
 	return &Backend{
 		Store: store, Blobs: store,
 		Queues: pipeline.Queues{Control: queue(), Work: queue()},
+		Forget: store.Forget,
 		Close:  func() error { return nil },
 	}
 }

@@ -1,4 +1,4 @@
-package pipelinetest
+package awscost
 
 import (
 	"encoding/json"

@@ -1,0 +1,76 @@
+package smoke_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"holdfast/pkg/pipeline"
+	"holdfast/pkg/smoke"
+)
+
+func TestAStackThatKeepsItsPromises(t *testing.T) {
+	in(t, func(b *bench, r smoke.Report, err error) {
+		if err != nil || !r.Held() {
+			b.Errorf("got error %v, want every promise kept", err)
+		}
+	})
+}
+
+// stopsIt is a queue at whose dead letter a person stops the canary.
+type stopsIt struct {
+	pipeline.Queue
+	b *bench
+}
+
+func (q stopsIt) Bury(ctx context.Context, l pipeline.DeadLetter) error {
+	defer q.b.interrupt()
+	return q.Queue.Bury(ctx, l)
+}
+
+func (q stopsIt) Unbury(ctx context.Context, job pipeline.JobID) (int, error) {
+	return unbury(ctx, q.Queue, job)
+}
+
+func TestACanaryThatIsStoppedAtItsDeadLetterTakesItBack(t *testing.T) {
+	in(t, func(b *bench, r smoke.Report, err error) {
+		letters, _, failed := b.back.Queues.Work.DeadLetters(t.Context(), "")
+		if err != nil || failed != nil || len(letters) > 0 || r.Left > 0 {
+			b.Errorf("%d letters and %d jobs are left, error %v, %v", len(letters), r.Left, err, failed)
+		}
+	}, func(b *bench) { b.work = func(q pipeline.Queue) pipeline.Queue { return stopsIt{q, b} } })
+}
+
+func TestAWorkerThatComesTooLateToBeKilledIsFollowedByAnother(t *testing.T) {
+	for _, c := range []struct {
+		early int
+		holds bool
+	}{{2, true}, {3, false}} {
+		in(t, func(b *bench, r smoke.Report, err error) {
+			if err != nil || r.Held() != c.holds || r.Left > 0 {
+				b.Errorf("%d came too late: got error %v, held %v, %d jobs left; want held %v", c.early, err, r.Held(), r.Left, c.holds)
+			}
+		}, func(b *bench) { b.early = c.early })
+	}
+}
+
+// Stopped in the middle of any check, it removes what it made.
+func TestACanaryThatIsStoppedLeavesNothing(t *testing.T) {
+	for _, after := range []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Second, 10 * time.Second, 62 * time.Second, 65 * time.Second} {
+		t.Run(after.String(), func(t *testing.T) {
+			in(t, func(b *bench, r smoke.Report, err error) {
+				if err != nil || r.Held() || r.Left > 0 {
+					b.Errorf("got error %v, held %v, %d jobs left; want that it was stopped and left none", err, r.Held(), r.Left)
+				}
+				jobs, _, err := b.back.Store.Jobs(t.Context(), smoke.Tenant, "", 100)
+				if err != nil || len(jobs) > 0 {
+					b.Errorf("%d of its jobs are there, error %v", len(jobs), err)
+				}
+				letters, _, err := b.back.Queues.Work.DeadLetters(t.Context(), "")
+				if err != nil || len(letters) > 0 {
+					b.Errorf("%d of its dead letters are there, error %v", len(letters), err)
+				}
+			}, func(b *bench) { b.stopAfter = after })
+		})
+	}
+}
