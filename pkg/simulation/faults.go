@@ -96,11 +96,18 @@ func (k Kind) lasts() bool {
 	return false
 }
 
-// fallIll makes one in four of the faults that may last do so.
+// fallIll makes one in four of the faults that may last do so; one in four of these for longer than anybody tries to
+// write the same.
 func (w *World) fallIll(kind Kind, x *waiter) {
-	if kind.lasts() && w.draw("ill", w.events())%4 == 0 {
-		x.p.ill = illness{kind, x.name, w.sched.time() + w.between(x, time.Second, 25*time.Second)}
+	draw := w.draw("ill", w.events())
+	if !kind.lasts() || draw%4 != 0 {
+		return
 	}
+	most := 25 * time.Second
+	if draw/4%4 == 0 {
+		most = 4 * time.Minute
+	}
+	x.p.ill = illness{kind, x.name, w.sched.time() + w.between(x, time.Second, most)}
 }
 
 // at decides what goes wrong at a call that is about to be released.
