@@ -83,7 +83,12 @@ func (a *API) Handle(ctx context.Context, e events.APIGatewayV2HTTPRequest) (ans
 	began := a.cfg.Clock.Mono()
 	tenant, err := tenantOf(e, a.cfg.TenantFrom)
 	if err == nil {
-		answer, err = a.answer(ctx, e, tenant)
+		bounded, stop := a.inTime(ctx)
+		answer, err = a.answer(bounded, e, tenant)
+		if err != nil && errors.Is(context.Cause(bounded), errOverdue) {
+			err = fmt.Errorf("%w: %w", errOverdue, err)
+		}
+		stop()
 	}
 	if err != nil {
 		answer = a.problem(ctx, e, err)
@@ -109,14 +114,13 @@ func (a *API) answer(ctx context.Context, e events.APIGatewayV2HTTPRequest, tena
 	if err != nil {
 		return answer, err
 	}
-	if ready, is := said.(events.APIGatewayV2HTTPResponse); is {
-		return ready, nil
+	switch said := said.(type) {
+	case events.APIGatewayV2HTTPResponse:
+		return r.fit(said)
+	case withStatus:
+		return r.fit(respond(said.status, said.body))
 	}
-	status := http.StatusOK
-	if with, is := said.(withStatus); is {
-		status, said = with.status, with.body
-	}
-	return respond(status, said), nil
+	return r.fit(respond(http.StatusOK, said))
 }
 
 // Routes are the keys of the routes that the api knows.
@@ -160,6 +164,9 @@ func (a *API) problem(ctx context.Context, e events.APIGatewayV2HTTPRequest, err
 		return respond(http.StatusConflict, said{err.Error()})
 	case errors.Is(err, pipeline.ErrNotFound):
 		return respond(http.StatusNotFound, said{err.Error()})
+	case errors.Is(err, errOverdue):
+		a.cfg.Log.WarnContext(ctx, "overdue", "route", e.RouteKey, "error", err)
+		return respond(http.StatusGatewayTimeout, said{fmt.Sprintf("this takes longer than the %v that a request may. It may have been done all the same: look with GET /jobs before you ask again. The command line takes as long as it needs: holdfast report, why, dead-letters", config.APITimeout)})
 	case errors.Is(err, pipeline.ErrBusy), errors.Is(err, pipeline.ErrConflict):
 		a.cfg.Log.WarnContext(ctx, "busy", "route", e.RouteKey, "error", err)
 		answer := respond(http.StatusServiceUnavailable, said{"the store is busy: ask again in a few seconds"})

@@ -69,10 +69,11 @@ func TestAJobFromItsSubmissionToItsReport(t *testing.T) {
 		d.refused(http.StatusConflict, "nothing is missing", "POST "+at+"/redrive", nil)
 		d.refused(http.StatusConflict, "nothing left to cancel", "POST "+at+"/cancel", map[string]string{"reason": "late"})
 		var listed struct {
-			Jobs []pipeline.Job
-			Next string
+			Tenant string
+			Jobs   []pipeline.Job
+			Next   string
 		}
-		if d.ask("GET /jobs", nil, &listed); len(listed.Jobs) != 1 || listed.Jobs[0].ID != job.ID {
+		if d.ask("GET /jobs", nil, &listed); listed.Tenant != "123456789012" || len(listed.Jobs) != 1 || listed.Jobs[0].ID != job.ID {
 			d.Errorf("got %+v", listed)
 		}
 		if answer := d.ask("GET /dead-letters", nil, nil); !strings.Contains(answer.Body, `"dead_letters":[]`) {
@@ -222,7 +223,7 @@ func TestBadRequestsAreToldWhatToDo(t *testing.T) {
 		d.refused(http.StatusBadRequest, "bytes is the size", "POST /uploads", map[string]int{"bytes": 0})
 		d.refused(http.StatusBadRequest, "bytes is the size", "POST /uploads", map[string]int{"bytes": api.MaxDocument + 1})
 		d.refused(http.StatusNotFound, "there are: POST /uploads, POST /jobs", "DELETE /jobs", nil)
-		d.refused(http.StatusNotFound, "there is no job", "GET /jobs/"+strings.Repeat("9", 200), nil)
+		d.refused(http.StatusNotFound, "tenant 123456789012 has no job", "GET /jobs/"+strings.Repeat("9", 200), nil)
 		job := d.submitted()
 		at := "/jobs/" + string(job.ID)
 		d.refused(http.StatusBadRequest, "limit is a whole number from 1 to 100", "GET /jobs", nil, query("limit", "0"))

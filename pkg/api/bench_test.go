@@ -36,6 +36,7 @@ type desk struct {
 	cfg   api.Config
 	used  map[string]bool // the store's operations that the api made
 	fails func(op string) error
+	slow  time.Duration // of each of the store's operations
 	log   strings.Builder
 }
 
@@ -57,6 +58,9 @@ func in(t *testing.T, name string, test func(d *desk)) {
 					if err := d.fails(op.Name); err != nil {
 						return err
 					}
+				}
+				if err := d.clock.Sleep(ctx, d.slow); d.slow > 0 && err != nil {
+					return err
 				}
 				return do(ctx)
 			})
@@ -82,8 +86,8 @@ func (addresses) PutURL(_ context.Context, key string, size int64, _ time.Durati
 	return "https://blobs/" + key, map[string]string{"Content-Length": fmt.Sprint(size)}, nil
 }
 
-func (addresses) GetURL(_ context.Context, key string, _ time.Duration) (string, error) {
-	return "https://blobs/" + key, nil
+func (addresses) GetURL(_ context.Context, key, contentType string, _ time.Duration) (string, error) {
+	return "https://blobs/" + key + "?as=" + contentType, nil
 }
 
 func (d *desk) must(err error) {

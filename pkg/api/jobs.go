@@ -16,10 +16,11 @@ const (
 	mostLimit = 100
 )
 
-// jobs is a page of jobs.
+// jobs is a page of a tenant's jobs.
 type jobs struct {
-	Jobs []pipeline.Job `json:"jobs"`
-	Next string         `json:"next,omitempty"` // the cursor of the next page; none on the last
+	Tenant string         `json:"tenant"` // whom the caller is taken for
+	Jobs   []pipeline.Job `json:"jobs"`
+	Next   string         `json:"next,omitempty"` // the cursor of the next page; none on the last
 }
 
 // list answers GET /jobs.
@@ -32,7 +33,7 @@ func (r *request) list() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jobs{append([]pipeline.Job{}, found...), next}, nil
+	return jobs{r.tenant, append([]pipeline.Job{}, found...), next}, nil
 }
 
 // number is a number in the query.
@@ -51,7 +52,7 @@ func (r *request) number(name string, without, least, most int) (int, error) {
 // job is the job that the request names, if it is the caller's. Another tenant's is not there.
 func (r *request) job() (pipeline.Job, error) {
 	id := pipeline.JobID(r.event.PathParameters["job"])
-	unknown := refuse(http.StatusNotFound, "there is no job %q; list them with GET /jobs", pipeline.Cut(string(id), 60))
+	unknown := refuse(http.StatusNotFound, "tenant %s has no job %q; list its jobs with GET /jobs", r.tenant, pipeline.Cut(string(id), 60))
 	if id == "" || len(id) > 100 {
 		return pipeline.Job{}, unknown
 	}

@@ -2,14 +2,12 @@ package api
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -18,23 +16,17 @@ import (
 	"holdfast/pkg/view"
 )
 
-// largestAnswer is the most that a function may answer with, as JSON, less a little.
-const largestAnswer = 5 << 20
-
-// reportFor is how long the address of a report is valid that is too large for an answer.
-const reportFor = 5 * time.Minute
-
 // format is one form of a report.
 type format struct {
-	contentType, ending string
-	write               func(io.Writer, report.Data) error
+	contentType string
+	write       func(io.Writer, report.Data) error
 }
 
 var formats = map[string]format{
-	"html":     {"text/html; charset=utf-8", "html", report.HTML},
-	"markdown": {"text/markdown; charset=utf-8", "md", report.Markdown},
-	"json":     {"application/json", "json", report.JSON},
-	"answers":  {"application/x-ndjson", "jsonl", report.JSONLines},
+	"html":     {"text/html; charset=utf-8", report.HTML},
+	"markdown": {"text/markdown; charset=utf-8", report.Markdown},
+	"json":     {"application/json", report.JSON},
+	"answers":  {"application/x-ndjson", report.JSONLines},
 }
 
 // report answers GET /jobs/{job}/report.
@@ -70,28 +62,7 @@ func (r *request) report() (any, error) {
 	if err := form.write(&body, data); err != nil {
 		return nil, fmt.Errorf("write the report of job %s: %w", job.ID, err)
 	}
-	return r.deliver(job, form, body.Bytes())
-}
-
-// deliver answers with the body, or, where it is too large for an answer, with where it is.
-func (r *request) deliver(job pipeline.Job, form format, body []byte) (any, error) {
-	if size, err := json.Marshal(string(body)); err == nil && len(size) <= largestAnswer {
-		h := headers(form.contentType)
-		h["content-security-policy"] = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-		return events.APIGatewayV2HTTPResponse{StatusCode: http.StatusOK, Headers: h, Body: string(body)}, nil
-	}
-	if r.cfg.Backend.Shared == nil {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "the report has %d bytes, which is too large for an answer: write it with holdfast report %s", len(body), job.ID)
-	}
-	key := fmt.Sprintf("report/%s/%04d.%s", job.ID, job.Epoch, form.ending)
-	if err := r.cfg.Backend.Blobs.PutBlob(r.ctx, key, body); err != nil {
-		return nil, err
-	}
-	url, err := r.cfg.Backend.Shared.GetURL(r.ctx, key, reportFor)
-	if err != nil {
-		return nil, err
-	}
-	answer := respond(http.StatusSeeOther, map[string]string{"url": url})
-	answer.Headers["location"] = url
-	return answer, nil
+	h := headers(form.contentType)
+	h["content-security-policy"] = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+	return events.APIGatewayV2HTTPResponse{StatusCode: http.StatusOK, Headers: h, Body: body.String()}, nil
 }

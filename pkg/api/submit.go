@@ -1,8 +1,6 @@
 package api
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/pkg/config"
 	"holdfast/pkg/offline"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/pipelines"
@@ -62,8 +61,7 @@ func (r *request) upload() (any, error) {
 
 // uploadKey is the blob key of an upload. The tenant is part of it, so nobody can submit another's.
 func (r *request) uploadKey(id string) string {
-	sum := sha256.Sum256([]byte(r.tenant))
-	return "upload/" + hex.EncodeToString(sum[:8]) + "/" + id
+	return config.UploadPrefix + r.tenantKey() + "/" + id
 }
 
 // submission is a document and how it shall be worked on.

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strings"
@@ -46,6 +48,12 @@ func tenantOf(e events.APIGatewayV2HTTPRequest, from config.TenantFrom) (string,
 		return "", refuse(http.StatusForbidden, "whose jobs are meant is no name: at most %d printable characters", maxTenant)
 	}
 	return tenant, nil
+}
+
+// tenantKey is the tenant as a part of a blob's key, whatever is in its name.
+func (r *request) tenantKey() string {
+	sum := sha256.Sum256([]byte(r.tenant))
+	return hex.EncodeToString(sum[:8])
 }
 
 // role is the role of an assumed one, whatever its session's name.

@@ -39,6 +39,13 @@ func Routes() []Route {
 	}
 }
 
+// Blobs that are on their way begin so: documents that were put and are not submitted yet, and answers that are too
+// large to be sent. Nobody needs them for longer than their addresses are valid; the bucket deletes them by the day.
+const (
+	UploadPrefix = "upload/"
+	AnswerPrefix = "answer/"
+)
+
 // Times of the processes that are not about retrying: how long one event or request may take.
 const (
 	ReapTimeout = 55 * time.Second // it comes every ReapEvery: two sweeps at once would be waste

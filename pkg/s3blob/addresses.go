@@ -27,10 +27,10 @@ func (s *Store) PutURL(ctx context.Context, key string, size int64, within time.
 	return request.URL, headers, nil
 }
 
-// GetURL is where a blob may be got, for so long.
-func (s *Store) GetURL(ctx context.Context, key string, within time.Duration) (string, error) {
+// GetURL is where a blob may be got, for so long; S3 says that it is of that type.
+func (s *Store) GetURL(ctx context.Context, key, contentType string, within time.Duration) (string, error) {
 	request, err := s3.NewPresignClient(s.client, s3.WithPresignExpires(within)).PresignGetObject(ctx, &s3.GetObjectInput{
-		Bucket: aws.String(s.bucket), Key: aws.String(key),
+		Bucket: aws.String(s.bucket), Key: aws.String(key), ResponseContentType: aws.String(contentType),
 	})
 	if err != nil {
 		return "", fmt.Errorf("address to get %s: %w", key, explain(ctx, err))

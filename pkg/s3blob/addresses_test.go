@@ -31,8 +31,8 @@ func TestAnAddressIsForOneBlobOfOneSizeAndAWhile(t *testing.T) {
 	if signed := u.Query().Get("X-Amz-SignedHeaders"); !strings.Contains(signed, "content-length") || headers["Content-Length"] != "1234" {
 		t.Errorf("got signed headers %q and %v, want the length among them: nobody may put more than was said", signed, headers)
 	}
-	get, err := store.GetURL(t.Context(), "report/1.html", time.Minute)
-	if err != nil || !strings.Contains(get, "/blue-blobs/report/1.html?") || !strings.Contains(get, "X-Amz-Expires=60") {
+	get, err := store.GetURL(t.Context(), "answer/1", "text/html", time.Minute)
+	if err != nil || !strings.Contains(get, "/blue-blobs/answer/1?") || !strings.Contains(get, "X-Amz-Expires=60") || !strings.Contains(get, "response-content-type=text%2Fhtml") {
 		t.Errorf("got %s (%v)", get, err)
 	}
 }

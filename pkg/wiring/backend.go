@@ -38,8 +38,8 @@ type Backend struct {
 type Addresses interface {
 	// PutURL is where the body may be put with an HTTP PUT that carries these headers; it must have exactly size bytes.
 	PutURL(ctx context.Context, key string, size int64, within time.Duration) (url string, headers map[string]string, err error)
-	// GetURL is where it may be got.
-	GetURL(ctx context.Context, key string, within time.Duration) (url string, err error)
+	// GetURL is where it may be got, as something of that type.
+	GetURL(ctx context.Context, key, contentType string, within time.Duration) (url string, err error)
 }
 
 // InMemory is a backend that dies with the process: for tests and simulations.
