@@ -115,6 +115,27 @@ func TestAJobFromItsSubmissionToItsReport(t *testing.T) {
 	})
 }
 
+// Only the size of an upload is part of its address: S3 refuses any other. What a file is shows when it is read.
+func TestAnUploadThatIsNoDocumentBecomesAJobThatFailedAndSaysWhatToDo(t *testing.T) {
+	in(t, "whatever its name says", func(d *desk) {
+		var offered struct{ Upload, URL string }
+		picture := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), make([]byte, 500)...)
+		d.ask("POST /uploads", map[string]int{"bytes": len(picture)}, &offered)
+		d.must(d.back.Blobs.PutBlob(d.ctx, strings.TrimPrefix(offered.URL, "https://blobs/"), picture))
+		var got answered
+		d.ask("POST /jobs", map[string]any{"name": "contract.pdf", "upload": offered.Upload, "profile": "compact"}, &got)
+		job := d.works(got.Job.ID)
+		if job.Status != pipeline.JobFailed {
+			d.Errorf("got %s", job.Status)
+		}
+		var why struct{ Tasks []pipeline.TaskEnd }
+		d.ask("GET /jobs/"+string(job.ID)+"/why", nil, &why)
+		if len(why.Tasks) != 1 || !strings.Contains(why.Tasks[0].Reason.String(), "DOCX, PDF") {
+			d.Errorf("got %+v, want what can be read", why.Tasks)
+		}
+	})
+}
+
 func TestOneTenantNeverSeesAnothersJob(t *testing.T) {
 	in(t, "by any route", func(d *desk) {
 		job := d.submitted()
