@@ -61,6 +61,15 @@ func (a *app) place() string {
 	}
 }
 
+// desk is the place, and whose jobs are looked for there: in a deployment those that came by its HTTP API are their
+// callers', and not the command line's own.
+func (a *app) desk() string {
+	if !a.isAWS() && a.Tenant == defaultTenant {
+		return a.place()
+	}
+	return fmt.Sprintf("%s for tenant %s (--tenant names another)", a.place(), a.Tenant)
+}
+
 type adminCmd struct {
 	Create createCmd `cmd:"" help:"Make the tables, queues and bucket of a stack, unless they are there."`
 	Delete deleteCmd `cmd:"" help:"Remove the tables, queues and bucket of a stack, and every job in them."`

@@ -91,7 +91,7 @@ func (j jobArg) find(ctx context.Context, a *app, s *wiring.System) (pipeline.Jo
 }
 
 func (j jobArg) unknown(a *app) error {
-	return usage("there is no job %q in %s; list them with: %s", j.Job, a.place(), a.command("jobs"))
+	return usage("there is no job %q in %s; list them with: %s", j.Job, a.desk(), a.command("jobs"))
 }
 
 // with opens the system and finds the job.

@@ -25,7 +25,7 @@ func (c *jobsCmd) Run(a *app) error {
 	case c.JSON:
 		return a.printJSON(append([]pipeline.Job{}, jobs...))
 	case len(jobs) == 0:
-		fmt.Fprintf(a.out, "no jobs in %s yet; begin with: %s\n", a.place(), a.command("run", "FILE"))
+		fmt.Fprintf(a.out, "no jobs in %s yet; begin with: %s\n", a.desk(), a.command("run", "FILE"))
 		return nil
 	}
 	table := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)

@@ -88,7 +88,7 @@ func TestOperatorsView(t *testing.T) {
 		if after := d.job(s); after != before {
 			t.Errorf("got %+v, want %+v", after, before)
 		}
-		d.says(d.does(exitCompleted, "--tenant", "other", "jobs"), "no jobs in")
+		d.says(d.does(exitCompleted, "--tenant", "other", "jobs"), "no jobs in", "for tenant other (--tenant names another)")
 	})
 	t.Run("after a redrive the report says that it changed", func(t *testing.T) {
 		d.says(d.does(exitCompleted, "redrive", job), "redriven")
