@@ -2,8 +2,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/aws/jsii-runtime-go"
 
@@ -13,11 +16,13 @@ import (
 func main() {
 	defer jsii.Close()
 	app := stacks.NewApp("")
+	given, _ := app.Node().GetAllContext(nil).(map[string]any)
+	unknown := stacks.CheckKeys(slices.Sorted(maps.Keys(given)))
 	settings, err := stacks.Read(func(key string) (string, bool) {
 		value := app.Node().TryGetContext(&key)
 		return fmt.Sprint(value), value != nil
 	})
-	if err != nil {
+	if err := errors.Join(unknown, err); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		jsii.Close()
 		os.Exit(1)

@@ -18,7 +18,7 @@ var memory = map[config.Process]int{
 	config.Control: 1769, // one whole CPU: a PDF is parsed in a sandbox of 512 MB
 	config.Work:    512,
 	config.Reap:    256,
-	config.API:     1024, // a submit reads the document too, to plan it
+	config.API:     1024, // a submit holds the document that was uploaded, of 64 MB; a report all of a job's journals
 }
 
 func (w *workers) architecture() awslambda.Architecture {

@@ -76,13 +76,18 @@ var keys = map[string]string{
 }
 
 // Keys are the names of the settings.
-func Keys() []string {
-	var all []string
-	for key := range keys {
-		all = append(all, key)
+func Keys() []string { return sortedKeys(keys) }
+
+// CheckKeys says which of the names in the CDK's context are no settings: one that is written wrongly would be as if it
+// were not set, and a ceiling would be none. The CDK's own names have a colon, a slash or an @ in them.
+func CheckKeys(names []string) error {
+	var errs []error
+	for _, name := range names {
+		if _, known := keys[name]; !known && !strings.ContainsAny(name, ":/@") {
+			errs = append(errs, fmt.Errorf("-c %s=...: there is no such setting; there are %s", name, strings.Join(Keys(), ", ")))
+		}
 	}
-	slices.Sort(all)
-	return all
+	return errors.Join(errs...)
 }
 
 // reader reads settings and collects what is wrong with them.
@@ -91,8 +96,9 @@ type reader struct {
 	errs []error
 }
 
+// text is a setting; an empty one is as if it were not set.
 func (r *reader) text(key string) string {
-	if value, set := r.get(key); set {
+	if value, set := r.get(key); set && strings.TrimSpace(value) != "" {
 		return strings.TrimSpace(value)
 	}
 	return keys[key]
@@ -192,6 +198,12 @@ func (r *reader) fewest(s Settings) int {
 	return 0
 }
 
+// A function's environment may have so many bytes in all; some are for the bucket's name, which is not known here.
+const (
+	mostEnvironment = 4096
+	room            = 100
+)
+
 // together checks what settings say of one another.
 func (r *reader) together(s Settings) {
 	if s.Fargate() && s.Image == "" {
@@ -217,6 +229,13 @@ func (r *reader) together(s Settings) {
 	}
 	for _, process := range s.processes() {
 		told := s.environment(process, "-")
+		size := 0
+		for name, value := range told {
+			size += len(name) + len(value)
+		}
+		if process != config.Workd && size > mostEnvironment-room {
+			r.wrong("policy", "the environment of %s would have %d bytes, and Lambda takes %d: leave comments and what is as shipped out of the policy file", process, size+room, mostEnvironment)
+		}
 		_, err := config.ReadEnvironment(process, func(name string) (string, bool) { value, set := told[name]; return value, set })
 		if err != nil {
 			r.errs = append(r.errs, err)

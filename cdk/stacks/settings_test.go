@@ -3,6 +3,7 @@ package stacks_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -10,7 +11,10 @@ import (
 )
 
 func TestSettingsThatCannotBeUsedAreToldWithTheSetting(t *testing.T) {
-	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	policy, wordy := filepath.Join(t.TempDir(), "policy.yaml"), filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(wordy, []byte("max_attempts: 4\n# "+strings.Repeat("because ", 500)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(policy, []byte("attempt_timeout: 14m\nstall_timeout: 3m\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +35,7 @@ func TestSettingsThatCannotBeUsedAreToldWithTheSetting(t *testing.T) {
 		"alarm-address=nobody":                 "-c alarm-address=nobody: write a mail address",
 		"policy=/nowhere.yaml":                 "-c policy=/nowhere.yaml: read the policy",
 		"policy=" + policy:                     "at most 15m0s",
+		"policy=" + wordy:                      "leave comments and what is as shipped out",
 		"min-tasks=11":                         "-c min-tasks=11: write a whole number from 0 to 10",
 		"workers=fargate image=v1 min-tasks=0": "-c min-tasks=0: write a whole number from 1 to 10",
 	} {
@@ -41,6 +46,33 @@ func TestSettingsThatCannotBeUsedAreToldWithTheSetting(t *testing.T) {
 	}
 	if _, err := stacks.Read(given("workers=fargate", "image=v1", "policy="+policy)); err != nil {
 		t.Errorf("Fargate has no limit to an attempt: %v", err)
+	}
+}
+
+func TestASettingThatIsEmptyIsAsIfItWereNotSet(t *testing.T) {
+	without, err := stacks.Read(given())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var empty []string
+	for _, key := range stacks.Keys() {
+		empty = append(empty, key+"=")
+	}
+	with, err := stacks.Read(given(empty...))
+	if err != nil || !reflect.DeepEqual(with, without) {
+		t.Errorf("got  %+v, %v\nwant %+v", with, err, without)
+	}
+}
+
+// One that is written wrongly would be as if it were not set: a ceiling would be none.
+func TestASettingThatThereIsNotIsTold(t *testing.T) {
+	ours := append(stacks.Keys(), "aws:cdk:bundling-stacks", "@aws-cdk/core:checkSecretUsage", "availability-zones:account=1:region=a", "cdk-migrate/x")
+	if err := stacks.CheckKeys(ours); err != nil {
+		t.Errorf("got %v of settings, and of the CDK's own", err)
+	}
+	err := stacks.CheckKeys([]string{"max-cost", "max_cost", "Model"})
+	if err == nil || !strings.Contains(err.Error(), "-c max_cost=...: there is no such setting; there are alarm-address, ") || !strings.Contains(err.Error(), "-c Model=") {
+		t.Errorf("got %v, want both, and what there is", err)
 	}
 }
 

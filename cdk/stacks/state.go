@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
 
+	"holdfast/pkg/config"
 	"holdfast/pkg/dynamostore"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/sqsqueue"
@@ -137,8 +138,12 @@ func parsed(value string) *float64 {
 	return &n
 }
 
+// restorable is for how many days the tables can be set back, by AWS's default. What a row of then names must be in the
+// bucket for as long.
+const restorable = 35
+
 // newBucket makes the bucket of documents, definitions and results, and one for the log of its accesses. Objects have no
-// end of their own: how long a job's blobs are of use only its row knows.
+// end of their own: how long a job's blobs are of use only its row knows. Only those that are on their way have one.
 func newBucket(stack awscdk.Stack, s Settings) {
 	logs := awss3.NewBucket(stack, text("BlobsLog"), &awss3.BucketProps{
 		Encryption: awss3.BucketEncryption_S3_MANAGED, BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
@@ -147,16 +152,19 @@ func newBucket(stack awscdk.Stack, s Settings) {
 		RemovalPolicy:  awscdk.RemovalPolicy_RETAIN,
 	})
 	pin(logs, "BlobsLog")
+	rules := []*awss3.LifecycleRule{{
+		NoncurrentVersionExpiration: days(restorable), AbortIncompleteMultipartUploadAfter: days(7), ExpiredObjectDeleteMarker: yes(true),
+	}}
+	for _, prefix := range []string{config.UploadPrefix, config.AnswerPrefix} {
+		rules = append(rules, &awss3.LifecycleRule{Prefix: text(prefix), Expiration: days(1), NoncurrentVersionExpiration: days(1)})
+	}
 	bucket := awss3.NewBucket(stack, text("Blobs"), &awss3.BucketProps{
 		BucketName: text(bucketName(stack, s)),
 		Encryption: awss3.BucketEncryption_S3_MANAGED, BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
 		EnforceSSL: yes(true), ObjectOwnership: awss3.ObjectOwnership_BUCKET_OWNER_ENFORCED, Versioned: yes(true),
 		ServerAccessLogsBucket: logs, ServerAccessLogsPrefix: text("blobs/"),
-		LifecycleRules: &[]*awss3.LifecycleRule{{
-			NoncurrentVersionExpiration:         awscdk.Duration_Seconds(seconds(s.Policy.DeadLetterRetention)),
-			AbortIncompleteMultipartUploadAfter: days(7),
-		}},
-		RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+		LifecycleRules: &rules,
+		RemovalPolicy:  awscdk.RemovalPolicy_RETAIN,
 	})
 	pin(bucket, "Blobs")
 	output(stack, "BlobsName", bucket.BucketName())

@@ -40,6 +40,9 @@ func TestStateStaysWhenItsStackGoes(t *testing.T) {
 			t.Errorf("%s (%s) would go with the stack: %q, %q", id, r.Type, r.DeletionPolicy, r.UpdateReplacePolicy)
 		}
 	}
+	if !*d.stacks[0].TerminationProtection() {
+		t.Error("the stack itself could be deleted")
+	}
 	for _, table := range d.state.Of("AWS::DynamoDB::Table") {
 		same(t, table.ID+" cannot be deleted", table.Get("DeletionProtectionEnabled"), true)
 		same(t, table.ID+" can be restored to any second", table.Get("PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled"), true)
@@ -140,6 +143,33 @@ func TestEverythingIsEncryptedAndServedOverTLSAlone(t *testing.T) {
 				t.Errorf("%s is served in the clear (those that are not: %v)", id, guarded)
 			}
 		}
+	}
+}
+
+// What must be there is never deleted by the bucket; what is on its way is, by the day.
+func TestOnlyBlobsThatAreOnTheirWayHaveAnEnd(t *testing.T) {
+	d := deployed(t, "log-days=7")
+	ends := func(id string) map[string]string {
+		all := map[string]string{}
+		rules, _ := d.state.Resources[id].Get("LifecycleConfiguration.Rules").([]any)
+		for _, rule := range rules {
+			r := template.Resource{Properties: rule.(map[string]any)}
+			same(t, id+" rule", r.Text("Status"), "Enabled")
+			all[r.Text("Prefix")] = r.Text("ExpirationInDays") + " " + r.Text("NoncurrentVersionExpiration.NoncurrentDays")
+		}
+		return all
+	}
+	same(t, "blobs", ends("Blobs"), map[string]string{"": " 35", config.UploadPrefix: "1 1", config.AnswerPrefix: "1 1"})
+	same(t, "log", ends("BlobsLog"), map[string]string{"": "7 "})
+	same(t, "who looked at what is written down", d.state.Resources["Blobs"].Text("LoggingConfiguration.DestinationBucketName"), "${BlobsLog}")
+}
+
+func TestATagNamesOneImageForEver(t *testing.T) {
+	images := deployed(t).state.Resources["Images"]
+	same(t, "tags", images.Text("ImageTagMutability"), "IMMUTABLE")
+	same(t, "looked at for known holes", images.Get("ImageScanningConfiguration.ScanOnPush"), true)
+	if policy := images.Text("LifecyclePolicy.LifecyclePolicyText"); !strings.Contains(policy, `"countType":"imageCountMoreThan","countNumber":10`) {
+		t.Errorf("got %s, want ten images to go back to", policy)
 	}
 }
 
