@@ -56,6 +56,15 @@ func TestATaskHasAllOfFargatesTimeToStop(t *testing.T) {
 	})
 }
 
+func TestANewTaskComesBeforeAnOldOneGoesAndOneThatDoesNotStartIsRolledBack(t *testing.T) {
+	fargate(t, func(t *testing.T, d deployment) {
+		deployment := template.Resource{Properties: d.workers.Of("AWS::ECS::Service")[0].Get("DeploymentConfiguration").(map[string]any)}
+		same(t, "least healthy", deployment.Number("MinimumHealthyPercent"), 100)
+		same(t, "most", deployment.Number("MaximumPercent"), 200)
+		same(t, "rolled back", deployment.Get("DeploymentCircuitBreaker"), map[string]any{"Enable": true, "Rollback": true})
+	})
+}
+
 func TestTheNumberOfTasksFollowsTheBacklogOfEach(t *testing.T) {
 	fargate(t, func(t *testing.T, d deployment) {
 		target := d.workers.Of("AWS::ApplicationAutoScaling::ScalableTarget")[0]

@@ -112,6 +112,16 @@ func TestVisibilityIsSixTimesTheTimeoutOfTheFunctionBehindTheQueue(t *testing.T)
 	}
 }
 
+// refusesTheClear says that a policy denies everybody those actions without TLS, and nothing else is asked for it.
+func refusesTheClear(policy template.Resource, actions string) bool {
+	list, _ := policy.Get("PolicyDocument.Statement").([]any)
+	return slices.ContainsFunc(list, func(each any) bool {
+		s := template.Resource{Properties: each.(map[string]any)}
+		everybody := s.Text("Principal") == "*" || s.Text("Principal.AWS") == "*"
+		return everybody && s.Text("Effect") == "Deny" && s.Text("Action") == actions && fmt.Sprint(s.Get("Condition")) == "map[Bool:map[aws:SecureTransport:false]]"
+	})
+}
+
 func TestEverythingIsEncryptedAndServedOverTLSAlone(t *testing.T) {
 	d := deployed(t)
 	for _, queue := range d.state.Of("AWS::SQS::Queue") {
@@ -127,12 +137,13 @@ func TestEverythingIsEncryptedAndServedOverTLSAlone(t *testing.T) {
 		}
 	}
 	guarded := map[string]bool{}
-	for _, kind := range []string{"AWS::SQS::QueuePolicy", "AWS::S3::BucketPolicy", "AWS::SNS::TopicPolicy"} {
+	for kind, actions := range map[string]string{"AWS::SQS::QueuePolicy": "sqs:*", "AWS::S3::BucketPolicy": "s3:*", "AWS::SNS::TopicPolicy": "sns:Publish"} {
 		for _, policy := range d.state.Of(kind) {
-			if document := fmt.Sprint(policy.Get("PolicyDocument")); strings.Contains(document, "aws:SecureTransport:false") && strings.Contains(document, "Effect:Deny") {
-				for _, of := range slices.Concat(template.Texts(policy.Get("Queues")), template.Texts(policy.Get("Bucket")), template.Texts(policy.Get("Topics"))) {
-					guarded[of] = true
-				}
+			if !refusesTheClear(policy, actions) {
+				continue
+			}
+			for _, of := range slices.Concat(template.Texts(policy.Get("Queues")), template.Texts(policy.Get("Bucket")), template.Texts(policy.Get("Topics"))) {
+				guarded[of] = true
 			}
 		}
 	}

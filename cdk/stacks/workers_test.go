@@ -10,6 +10,7 @@ import (
 	"holdfast/pkg/config"
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/sqsqueue"
+	"holdfast/pkg/telemetry"
 )
 
 // functions of a deployment, by their folders.
@@ -149,6 +150,66 @@ func TestEveryRouteAsksWhoItIs(t *testing.T) {
 		}
 		if urls := d.workers.Of("AWS::Lambda::Url"); len(urls) > 0 {
 			t.Errorf("a function has an address of its own, beside the API: %+v", urls)
+		}
+	})
+}
+
+// Only the API's routes and the reaper's rule start a function; queues are asked by its own role.
+func TestNobodyElseStartsAFunction(t *testing.T) {
+	each(t, func(t *testing.T, d deployment) {
+		started := map[string]int{}
+		for _, permission := range d.workers.Of("AWS::Lambda::Permission") {
+			who, from := permission.Text("Principal"), permission.Text("SourceArn")
+			rule := who == "events.amazonaws.com" && strings.HasPrefix(from, "${ReapEvery")
+			route := who == "apigateway.amazonaws.com" && strings.Contains(from, ":${Http") && slices.ContainsFunc(config.Routes(), func(r config.Route) bool {
+				return strings.HasSuffix(from, "/*/*"+r.Path)
+			})
+			if permission.Text("Action") != "lambda:InvokeFunction" || !rule && !route {
+				t.Errorf("%s lets %s from %s do %s", permission.ID, who, from, permission.Text("Action"))
+			}
+			started[who]++
+		}
+		same(t, "permissions", started, map[string]int{"events.amazonaws.com": 1, "apigateway.amazonaws.com": len(config.Routes())})
+	})
+}
+
+func TestWorkersAreDeployedAfterTheState(t *testing.T) {
+	d := deployed(t)
+	same(t, "stacks that come first", len(*d.stacks[1].Dependencies()), 1)
+	same(t, "the first of them", *(*d.stacks[1].Dependencies())[0].StackName(), *d.stacks[0].StackName())
+}
+
+func TestTheModelsKeyIsReadByThoseWhoCallItAndIsInNoEnvironment(t *testing.T) {
+	secret := "arn:aws:secretsmanager:us-east-1:111122223333:secret:model-abc123"
+	d := deployed(t, "workers=both", "image=v1", "public=true", "model=openai/large", "model-key-secret="+secret)
+	for _, process := range config.Processes() {
+		var reads []string
+		for _, statement := range policyOf(t, d, process) {
+			if strings.Contains(strings.Join(statement.Actions, " "), "secretsmanager:") {
+				reads = append(reads, statement.Actions[0]+" of "+strings.Join(statement.Resources, ","))
+			}
+		}
+		var want []string
+		if process == config.Work || process == config.Workd {
+			want = []string{"secretsmanager:GetSecretValue of " + secret}
+		}
+		same(t, string(process)+" reads", reads, want)
+	}
+	for id, r := range d.workers.Resources {
+		if body := fmt.Sprint(r.Properties); strings.Contains(body, config.ModelKeyVar+":") || strings.Contains(body, config.ModelKeyVar+" ") {
+			t.Errorf("%s has a key in its environment", id)
+		}
+	}
+}
+
+// The metrics have one list: who counts, who looks and who is told read it.
+func TestEveryMetricIsOnTheDashboard(t *testing.T) {
+	each(t, func(t *testing.T, d deployment) {
+		body := template.Text(d.workers.Of("AWS::CloudWatch::Dashboard")[0].Get("DashboardBody"))
+		for _, metric := range telemetry.Metrics() {
+			if !strings.Contains(body, fmt.Sprintf("%q,%q", telemetry.Namespace, metric)) {
+				t.Errorf("%s is on no graph", metric)
+			}
 		}
 	})
 }
