@@ -50,9 +50,9 @@ func (w *workers) statements(process config.Process) []statement {
 	all := join(w.rows(process), w.blobs(process), w.sender())
 	switch process {
 	case config.Control:
-		return join(all, w.receiver(pipeline.ControlQueue), w.createsNoJob())
+		return join(all, w.source(pipeline.ControlQueue), w.createsNoJob())
 	case config.Work:
-		return join(all, w.receiver(pipeline.WorkQueue), w.key(), w.createsNoJob())
+		return join(all, w.source(pipeline.WorkQueue), w.key(), w.createsNoJob())
 	case config.Workd:
 		return join(all, w.receiver(pipeline.ControlQueue, pipeline.WorkQueue), w.due(), w.key(), w.protecting(), w.createsNoJob())
 	case config.Reap:
@@ -139,11 +139,7 @@ func (a tableAccess) on(id, table string) statement {
 
 // letters lets somebody look at dead letters: they are received, and given back.
 func (w *workers) letters() []statement {
-	var dead []string
-	for _, queue := range queues {
-		_, name := sqsqueue.Names(w.Stack, queue)
-		dead = append(dead, arn(w.stack, "sqs", name))
-	}
+	_, dead := w.queueARNs(queues...)
 	return []statement{{id: "LookAtLetters", actions: []string{"sqs:ChangeMessageVisibility", "sqs:ReceiveMessage"}, resources: dead}}
 }
 
@@ -184,27 +180,32 @@ func (w *workers) blobs(process config.Process) []statement {
 	}
 }
 
-// receiver takes from queues.
-func (w *workers) receiver(queues ...string) []statement {
-	var live []string
-	for _, queue := range queues {
-		name, _ := sqsqueue.Names(w.Stack, queue)
-		live = append(live, arn(w.stack, "sqs", name))
+// queueARNs are those of the queues that deliver, and of their dead-letter queues.
+func (w *workers) queueARNs(of ...string) (live, dead []string) {
+	for _, queue := range of {
+		name, letters := sqsqueue.Names(w.Stack, queue)
+		live, dead = append(live, arn(w.stack, "sqs", name)), append(dead, arn(w.stack, "sqs", letters))
 	}
-	return []statement{{
-		id: "Receive", resources: live,
-		actions: []string{"sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"},
-	}}
+	return live, dead
+}
+
+// receiver takes from queues.
+func (w *workers) receiver(of ...string) []statement {
+	live, _ := w.queueARNs(of...)
+	return []statement{{id: "Receive", actions: []string{"sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage"}, resources: live}}
+}
+
+// source takes from a queue as Lambda does, which asks with the function's role.
+func (w *workers) source(queue string) []statement {
+	all := w.receiver(queue)
+	all[0].actions = append(all[0].actions, "sqs:GetQueueAttributes")
+	return all
 }
 
 // sender rings, and sends dead letters.
 func (w *workers) sender() []statement {
-	var all []string
-	for _, queue := range queues {
-		name, dead := sqsqueue.Names(w.Stack, queue)
-		all = append(all, arn(w.stack, "sqs", name), arn(w.stack, "sqs", dead))
-	}
-	return []statement{{id: "Send", actions: []string{"sqs:GetQueueUrl", "sqs:SendMessage"}, resources: all}}
+	live, dead := w.queueARNs(queues...)
+	return []statement{{id: "Send", actions: []string{"sqs:GetQueueUrl", "sqs:SendMessage"}, resources: append(live, dead...)}}
 }
 
 // key lets whoever asks the model read its key, where there is one.
