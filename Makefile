@@ -84,7 +84,7 @@ lint-cdk: ## vet, staticcheck and go mod tidy of cdk/: minutes the first time
 	cd cdk && go vet -tags deployed ./... && $(STATICCHECK) -tags deployed ./... && go mod tidy -diff
 
 .PHONY: deploy-local
-deploy-local: localstack cdk-app ## deploy the stacks onto LocalStack: make deploy-local STACK=NAME CDK_ARGS='-c workers=both'
+deploy-local: localstack cdk-app build ## deploy the stacks onto LocalStack: make deploy-local STACK=NAME CDK_ARGS='-c workers=both'
 	$(MAKE) functions ARCH=$$(go env GOARCH)
 	localstack/deploy.sh $(CDK_ARGS)
 

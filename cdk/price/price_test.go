@@ -1,7 +1,10 @@
 package price_test
 
 import (
+	"maps"
 	"math"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +36,21 @@ func list(t *testing.T) price.List {
 		}
 	}
 	return l
+}
+
+// A price that nobody asks for is one that nobody keeps right.
+func TestEveryPriceAndEveryAssumptionIsUsed(t *testing.T) {
+	source, err := os.ReadFile("resources.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := list(t)
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(l.Prices)), slices.Collect(maps.Keys(l.Idle))) {
+		stem := strings.TrimSuffix(strings.TrimSuffix(name, "arm64"), "amd64")
+		if !strings.Contains(string(source), `"`+stem) {
+			t.Errorf("nobody asks for %s", name)
+		}
+	}
 }
 
 func TestIdle(t *testing.T) {

@@ -82,9 +82,16 @@ func TestEverySettingIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, key := range stacks.Keys() {
 		if !asked[key] {
 			t.Errorf("nobody reads %s", key)
+		}
+		if !strings.Contains(string(readme), "`"+key+"`") {
+			t.Errorf("the README does not say what %s is for", key)
 		}
 		delete(asked, key)
 	}

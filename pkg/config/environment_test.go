@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -128,11 +129,21 @@ func TestDeployment(t *testing.T) {
 	if err := p.CheckFunction(); err == nil || !strings.Contains(err.Error(), "attempt_timeout (13m0s)") {
 		t.Errorf("got %v, want both sides named", err)
 	}
+}
+
+func TestEveryRouteIsThereOnceAndInTheREADMEWithWhatItDoes(t *testing.T) {
+	readme, err := os.ReadFile("../../cdk/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := map[string]bool{}
 	for _, r := range config.Routes() {
-		if seen[r.Key()] || r.Does == "" {
-			t.Errorf("route %s: twice, or does nothing", r.Key())
+		if seen[r.Key()] {
+			t.Errorf("route %s is there twice", r.Key())
 		}
 		seen[r.Key()] = true
+		if !strings.Contains(string(readme), "| `"+r.Key()+"` | "+r.Does+" |\n") {
+			t.Errorf("the README does not say that %s is for: %s", r.Key(), r.Does)
+		}
 	}
 }

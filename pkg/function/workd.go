@@ -14,9 +14,9 @@ const (
 	sweepTime = 30 * time.Second
 )
 
-// Run polls both queues until the process is asked to end ([Process.Terminate]); it sweeps for itself meanwhile, so
-// that a lost worker is noticed by the second. It returns when every claim was released, at the latest after its stop
-// time: what is in flight is dropped while there is still time to write how it ended.
+// Run polls both queues until the process is asked to end ([Process.Terminate]). It sweeps for itself meanwhile, so that
+// a lost worker is noticed sooner than by the schedule. It returns when every claim was released, at the latest after
+// its stop time: what is in flight is dropped while there is still time to write how it ended.
 func (p *Process) Run(protection *Protection) {
 	rest, stop := context.WithCancel(p.hard)
 	defer stop()
