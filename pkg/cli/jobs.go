@@ -114,7 +114,10 @@ type watchCmd struct{ jobArg }
 func (c *watchCmd) Run(a *app) error {
 	return c.with(a, func(s *wiring.System, job pipeline.Job) error {
 		screen := newScreen(a, false)
-		model, _ := view.Model(a.ctx, s, job.ID)
+		model, err := view.Model(a.ctx, s, job.ID)
+		if err != nil {
+			return err
+		}
 		definition, err := view.Definition(a.ctx, s, job)
 		if err != nil {
 			return err

@@ -47,7 +47,10 @@ type outcome struct {
 // outcomeOf reads the result of a job that has ended.
 func (a *app) outcomeOf(ctx context.Context, s *wiring.System, job pipeline.Job) (outcome, error) {
 	o := outcome{Job: job.ID, Status: job.Status, Reason: job.Reason.Cause, command: a.command}
-	o.model, _ = view.Model(ctx, s, job.ID) // older jobs have none: then no price is named
+	var err error
+	if o.model, err = view.Model(ctx, s, job.ID); err != nil {
+		return o, err
+	}
 	if job.Result == "" {
 		o.Result = pipeline.Result{Job: job, Status: job.Status, Reason: job.Reason}
 		return o, nil

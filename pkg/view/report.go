@@ -19,14 +19,18 @@ func Report(ctx context.Context, s *wiring.System, r pipeline.Result) (report.Da
 	if data.Definition, err = Definition(ctx, s, r.Job); err != nil {
 		return data, err
 	}
-	data.Model, _ = Model(ctx, s, r.Job.ID) // then no price is named
+	if data.Model, err = Model(ctx, s, r.Job.ID); err != nil {
+		return data, err
+	}
 	if r.Manifest.Document != "" {
 		text, err := s.Backend.Blobs.Blob(ctx, pipeline.DocumentKey(r.Manifest.Document))
 		if err != nil {
 			return data, fmt.Errorf("read the text of job %s: %w", r.Job.ID, err)
 		}
 		data.Text = string(text)
-		data.Origin = Origin(ctx, s, r.Job)
+		if data.Origin, err = Origin(ctx, s, r.Job); err != nil {
+			return data, err
+		}
 	}
 	rows, err := pipeline.AllTasks(ctx, s.Backend.Store, r.Job.ID)
 	if err != nil {

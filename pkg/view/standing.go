@@ -37,7 +37,10 @@ type Budget struct {
 // StandingOf reads where a job stands.
 func StandingOf(ctx context.Context, s *wiring.System, job pipeline.Job) (Standing, error) {
 	st := Standing{Job: job}
-	model, _ := Model(ctx, s, job.ID) // of old jobs none is known: then their parts are chunks
+	model, err := Model(ctx, s, job.ID)
+	if err != nil {
+		return st, err
+	}
 	st.Items = model.Handler
 	manifest, err := pipeline.ReadManifest(ctx, s.Backend.Store, job.ID)
 	if err != nil && !errors.Is(err, pipeline.ErrNotFound) {
@@ -61,8 +64,14 @@ func StandingOf(ctx context.Context, s *wiring.System, job pipeline.Job) (Standi
 		st.Counts.Cells = p.Cells
 		st.Open = p.Cells - st.Counts.Answered - st.Counts.Failed - st.Counts.Gated - st.Counts.NotAsked
 	}
-	if plan, err := s.Submitter.Plan(ctx, job.ID); err == nil && job.Status == pipeline.JobPlanned && p.Chunks > 0 {
-		st.Plan = &plan
+	if job.Status == pipeline.JobPlanned && p.Chunks > 0 {
+		plan, err := s.Submitter.Plan(ctx, job.ID)
+		switch {
+		case err == nil:
+			st.Plan = &plan
+		case !errors.Is(err, pipeline.ErrNotFound): // an old one was submitted without a price
+			return st, err
+		}
 	}
 	b, err := s.Backend.Store.Budget(ctx, job.ID)
 	if errors.Is(err, pipeline.ErrNotFound) {

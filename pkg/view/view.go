@@ -5,6 +5,7 @@ package view
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"holdfast/pkg/pipeline"
@@ -29,24 +30,26 @@ func Result(ctx context.Context, s *wiring.System, job pipeline.Job) (pipeline.R
 	return pipeline.Decode[pipeline.Result](body, "result")
 }
 
-// Model is the model that the job is priced with.
+// Model is the model that the job is priced with; the zero one of a job that has none, as old ones.
 func Model(ctx context.Context, s *wiring.System, job pipeline.JobID) (pipeline.ModelInfo, error) {
 	body, err := s.Backend.Store.Item(ctx, job, pipeline.ModelKey)
-	if err != nil {
-		return pipeline.ModelInfo{}, err
-	}
-	return pipeline.Decode[pipeline.ModelInfo](body, "model")
+	return ifThere[pipeline.ModelInfo](body, err, "model")
 }
 
-// Origin is the map back of the job's document; the zero one if there is none.
-func Origin(ctx context.Context, s *wiring.System, job pipeline.Job) pipeline.Origin {
+// Origin is the map back of the job's document; the zero one if there is none: a plain text has none.
+func Origin(ctx context.Context, s *wiring.System, job pipeline.Job) (pipeline.Origin, error) {
 	body, err := s.Backend.Blobs.Blob(ctx, pipeline.OriginKey(job.Source))
+	return ifThere[pipeline.Origin](body, err, "map back")
+}
+
+// ifThere decodes what was read; what is not there is zero.
+func ifThere[T any](body []byte, err error, what string) (T, error) {
 	if err != nil {
-		return pipeline.Origin{} // a plain text has none, and a report does not fail for want of one
+		var none T
+		if errors.Is(err, pipeline.ErrNotFound) {
+			return none, nil
+		}
+		return none, fmt.Errorf("read the %s: %w", what, err)
 	}
-	origin, err := pipeline.Decode[pipeline.Origin](body, "map back")
-	if err != nil {
-		return pipeline.Origin{}
-	}
-	return origin
+	return pipeline.Decode[T](body, what)
 }
