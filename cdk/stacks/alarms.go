@@ -105,7 +105,7 @@ func (a alarm) add(w *workers) awscloudwatch.Alarm {
 		missing = awscloudwatch.TreatMissingData_BREACHING
 	}
 	return awscloudwatch.NewAlarm(w.stack, text(a.id+"Alarm"), &awscloudwatch.AlarmProps{
-		AlarmName: text(w.Stack + "-" + a.id), AlarmDescription: text(a.says), Metric: a.metric,
+		AlarmName: text(alarmName(w.Settings, a.id)), AlarmDescription: text(a.says), Metric: a.metric,
 		Threshold: &a.threshold, EvaluationPeriods: number(max(a.windows, a.within)), DatapointsToAlarm: number(a.windows),
 		ComparisonOperator: comparison, TreatMissingData: missing,
 	})

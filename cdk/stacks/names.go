@@ -16,6 +16,9 @@ func bucketName(stack awscdk.Stack, s Settings) string {
 	return s3blob.Bucket(s.Stack) + "-" + *stack.Account() + "-" + *stack.Region()
 }
 
+// alarmName is that of an alarm by its id.
+func alarmName(s Settings, id string) string { return s.Stack + "-" + id }
+
 func topicName(s Settings) string      { return s.Stack + "-alarms" }
 func repositoryName(s Settings) string { return config.FunctionName(s.Stack, config.Workd) }
 

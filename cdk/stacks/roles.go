@@ -1,6 +1,7 @@
 package stacks
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
@@ -47,7 +48,7 @@ func allow(role awsiam.Role, s statement) {
 
 // statements of each process.
 func (w *workers) statements(process config.Process) []statement {
-	all := join(w.rows(process), w.blobs(process), w.sender())
+	all := join(w.rows(process), w.blobs(process), w.sender(process))
 	switch process {
 	case config.Control:
 		return join(all, w.source(pipeline.ControlQueue), w.createsNoJob())
@@ -202,10 +203,15 @@ func (w *workers) source(queue string) []statement {
 	return all
 }
 
-// sender rings, and sends dead letters.
-func (w *workers) sender() []statement {
+// sender rings, and sends dead letters, which the api never does.
+func (w *workers) sender(process config.Process) []statement {
 	live, dead := w.queueARNs(queues...)
-	return []statement{{id: "Send", actions: []string{"sqs:GetQueueUrl", "sqs:SendMessage"}, resources: append(live, dead...)}}
+	all := append(slices.Clone(live), dead...)
+	to := all
+	if process == config.API {
+		to = live
+	}
+	return []statement{{id: "FindQueues", actions: []string{"sqs:GetQueueUrl"}, resources: all}, {id: "Send", actions: []string{"sqs:SendMessage"}, resources: to}}
 }
 
 // key lets whoever asks the model read its key, where there is one.

@@ -173,5 +173,8 @@ func TestTheAPICannotClaim(t *testing.T) {
 		if allowed, why := access.Allows(policyOf(t, d, config.API), access.Request{Action: "sqs:ReceiveMessage", Resource: queue}); allowed {
 			t.Errorf("the api may take from %s: %s", queue, why)
 		}
+		if allowed, why := access.Allows(policyOf(t, d, config.API), access.Request{Action: "sqs:SendMessage", Resource: queue + "-dead"}); allowed {
+			t.Errorf("the api may write dead letters of %s: %s", queue, why)
+		}
 	}
 }

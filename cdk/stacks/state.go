@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsecr"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
@@ -171,9 +172,18 @@ func newBucket(stack awscdk.Stack, s Settings) {
 }
 
 // newTopic makes the topic of the alarms. It says which alarm, nothing of a document, so it has no key of its own:
-// CloudWatch cannot publish to a topic under AWS's key, and one's own costs a dollar a month.
+// CloudWatch cannot publish to a topic under AWS's key, and one's own costs a dollar a month. Its policy takes the place
+// of the one that a topic has by itself, so it has to let the alarms in.
 func newTopic(stack awscdk.Stack, s Settings) {
 	topic := awssns.NewTopic(stack, text("AlarmTopic"), &awssns.TopicProps{TopicName: text(topicName(s)), EnforceSSL: yes(true)})
+	topic.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Sid: text("Alarms"), Actions: texts("sns:Publish"), Resources: &[]*string{topic.TopicArn()},
+		Principals: &[]awsiam.IPrincipal{awsiam.NewServicePrincipal(text("cloudwatch.amazonaws.com"), nil)},
+		Conditions: &map[string]any{
+			"StringEquals": map[string]any{"aws:SourceAccount": stack.Account()},
+			"ArnLike":      map[string]any{"aws:SourceArn": arnOf(stack, "cloudwatch", "alarm", ":", alarmName(s, "*"))},
+		},
+	}))
 	pin(topic, "AlarmTopic")
 	output(stack, "AlarmTopicArn", topic.TopicArn())
 }

@@ -175,6 +175,33 @@ func TestOnlyBlobsThatAreOnTheirWayHaveAnEnd(t *testing.T) {
 	same(t, "who looked at what is written down", d.state.Resources["Blobs"].Text("LoggingConfiguration.DestinationBucketName"), "${BlobsLog}")
 }
 
+// A topic with a policy of its own takes nothing from CloudWatch unless that says so: alarms would ring and nobody hear.
+func TestAlarmsMayPublishToTheirTopicAndNobodyElsesMay(t *testing.T) {
+	d := deployed(t)
+	var let []any
+	for _, policy := range d.state.Of("AWS::SNS::TopicPolicy") {
+		list, _ := policy.Get("PolicyDocument.Statement").([]any)
+		for _, each := range list {
+			if s := (template.Resource{Properties: each.(map[string]any)}); s.Text("Effect") == "Allow" {
+				let = append(let, map[string]any{
+					"to": template.Texts(policy.Get("Topics")), "who": s.Text("Principal.Service"), "does": s.Text("Action"),
+					"of":     template.Text(s.Get("Condition.StringEquals").(map[string]any)["aws:SourceAccount"]),
+					"alarms": template.Text(s.Get("Condition.ArnLike").(map[string]any)["aws:SourceArn"]),
+				})
+			}
+		}
+	}
+	same(t, "who may publish", let, []any{map[string]any{
+		"to": []string{"${AlarmTopic}"}, "who": "cloudwatch.amazonaws.com", "does": "sns:Publish", "of": "${AWS::AccountId}",
+		"alarms": "arn:${AWS::Partition}:cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:holdfast-*",
+	}})
+	for _, alarm := range d.workers.Of("AWS::CloudWatch::Alarm") {
+		if !strings.HasPrefix(alarm.Text("AlarmName"), "holdfast-") {
+			t.Errorf("the topic takes nothing from %s", alarm.Text("AlarmName"))
+		}
+	}
+}
+
 func TestATagNamesOneImageForEver(t *testing.T) {
 	images := deployed(t).state.Resources["Images"]
 	same(t, "tags", images.Text("ImageTagMutability"), "IMMUTABLE")
