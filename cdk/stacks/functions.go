@@ -15,7 +15,7 @@ import (
 
 // memory of a function, in MB; a function's share of a CPU grows with it.
 var memory = map[config.Process]int{
-	config.Control: 1769, // one whole CPU: a PDF is parsed in a sandbox of 512 MB
+	config.Control: 1769, // one whole CPU: a PDF is parsed in a sandbox of 384 MB, which is compiled first
 	config.Work:    512,
 	config.Reap:    256,
 	config.API:     1024, // a submit holds the document that was uploaded, of 64 MB; a report all of a job's journals

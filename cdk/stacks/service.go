@@ -16,7 +16,7 @@ import (
 // Size of a task.
 const (
 	taskCPU    = 512  // of 1,024
-	taskMemory = 2048 // MB: of which the sandbox of a PDF takes up to 512
+	taskMemory = 2048 // MB: of which the sandbox of a PDF takes up to 384
 )
 
 // addService runs workd: the same engine as a process that polls both queues and reaps for itself.
@@ -56,7 +56,7 @@ func (w *workers) task() awsecs.FargateTaskDefinition {
 			Command: texts("CMD", "/workd", "health"), Interval: duration(30 * time.Second), Timeout: duration(10 * time.Second), StartPeriod: duration(30 * time.Second),
 		},
 	})
-	// Nothing but its scratch can be written: what is unpacked to read documents.
+	// Nothing but its scratch can be written: the compiled reader of PDF. The image says that it is everybody's.
 	task.AddVolume(&awsecs.Volume{Name: text("scratch")})
 	container.AddMountPoints(&awsecs.MountPoint{ContainerPath: text("/tmp"), SourceVolume: text("scratch"), ReadOnly: yes(false)})
 	excuseWildcard(task.ExecutionRole(), `\*`, whyToken)

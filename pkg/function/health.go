@@ -50,7 +50,7 @@ func (p *Process) Health(address string) (stop func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for health checks: %w", err)
 	}
-	server := &http.Server{Handler: p, ReadHeaderTimeout: agentTimeout}
+	server := &http.Server{Handler: p, ReadHeaderTimeout: localTimeout}
 	var group pipeline.Group
 	group.Go(func() { _ = server.Serve(listener) }) // ends with Close
 	return func() {
@@ -61,7 +61,7 @@ func (p *Process) Health(address string) (stop func(), err error) {
 
 // CheckHealth asks a process at an address whether it is well: what the container's health check runs.
 func CheckHealth(ctx context.Context, address string) error {
-	ctx, stop := context.WithTimeout(ctx, agentTimeout)
+	ctx, stop := context.WithTimeout(ctx, localTimeout)
 	defer stop()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address, nil)
 	if err != nil {

@@ -22,8 +22,10 @@ const (
 	protectFor   = 10 * time.Minute
 	protectAgain = 4 * time.Minute
 	idleFor      = 20 * time.Second
-	agentTimeout = 5 * time.Second
 )
+
+// localTimeout is how long something on this machine may take to answer: ECS's agent, the process that is asked how it is.
+const localTimeout = 5 * time.Second
 
 // busy tells one listener whether the process works on anything.
 type busy struct {
@@ -63,7 +65,7 @@ type Protection struct {
 
 // NewProtection asks the agent at that address.
 func NewProtection(agent string, clock pipeline.Clock, log *slog.Logger) *Protection {
-	client := &http.Client{Timeout: agentTimeout}
+	client := &http.Client{Timeout: localTimeout}
 	return &Protection{Agent: strings.TrimSuffix(agent, "/"), Clock: clock, Log: log, Do: client.Do, changed: make(chan struct{}, 1)}
 }
 
