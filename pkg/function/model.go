@@ -2,6 +2,7 @@ package function
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -51,11 +52,28 @@ func modelKey(ctx context.Context, env config.Environment) (string, error) {
 		return "", err
 	}
 	defer clients.Close()
-	key, err := clients.Secret(ctx, env.ModelKeySecret)
+	secret, err := clients.Secret(ctx, env.ModelKeySecret)
+	if err == nil {
+		secret, err = keyIn(secret)
+	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", config.ModelKeySecretVar, err)
 	}
-	return strings.TrimSpace(key), nil
+	return secret, nil
+}
+
+// keyIn is the key that a secret holds. What no server would take is told at the start, and not by each call.
+func keyIn(secret string) (string, error) {
+	key := strings.TrimSpace(secret)
+	switch {
+	case key == "":
+		return "", errors.New("the secret is empty: store the server's key in it, as plain text")
+	case strings.HasPrefix(key, "{"):
+		return "", errors.New("the secret holds JSON (a list of keys and values): store the server's key alone in it, as plain text")
+	case strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }):
+		return "", errors.New("the secret holds something that is no key, with spaces, line breaks or other characters in it: store the server's key alone in it, as plain text")
+	}
+	return key, nil
 }
 
 // limited is a model with a quota that all workers share.
