@@ -150,7 +150,7 @@ func (r *reader) list(key string) []string {
 func Read(get func(key string) (string, bool)) (Settings, error) {
 	r := &reader{get: get}
 	s := Settings{
-		Stack:     r.matching("stack", "[a-z][a-z0-9-]{0,28}[a-z0-9]", "2 to 30 small letters, digits and hyphens: bucket names take no more"),
+		Stack:     r.matching("stack", "[a-z][a-z0-9-]{0,27}[a-z0-9]", "2 to 29 small letters, digits and hyphens: with account and region a bucket's name takes no more"),
 		Workers:   r.oneOf("workers", OnLambda, OnFargate, OnBoth),
 		Arch:      r.oneOf("arch", "arm64", "amd64"),
 		Functions: r.text("functions"),
@@ -217,6 +217,9 @@ func (r *reader) together(s Settings) {
 	}
 	if s.Issuer != "" && !strings.HasPrefix(s.TenantFrom, config.TenantClaim+":") && !strings.HasPrefix(s.TenantFrom, config.TenantOnly+":") {
 		r.wrong("tenant-from", "with tokens, name the claim that is the tenant, e.g. claim:sub; or only:NAME if all callers are one")
+	}
+	if s.Issuer == "" && strings.HasPrefix(s.TenantFrom, config.TenantClaim+":") {
+		r.wrong("tenant-from", "only tokens have claims: name who issues them (-c jwt-issuer=... -c jwt-audience=...); callers who sign with IAM are told apart by account or user")
 	}
 	if s.Model != config.OfflineModel && s.Fargate() && !s.Public && s.VPC == "" {
 		r.wrong("model", "a model outside AWS cannot be reached from a VPC without a way out: -c public=true gives tasks addresses of their own, with no way in; or name a VPC that has one")

@@ -19,10 +19,11 @@ func TestSettingsThatCannotBeUsedAreToldWithTheSetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	for settings, want := range map[string]string{
-		"workers=ec2":     "-c workers=ec2: write one of lambda, fargate, both",
-		"arch=mips":       "-c arch=mips: write one of",
-		"stack=My_Stack":  "-c stack=My_Stack: write 2 to 30 small letters",
-		"workers=fargate": "-c image=: workers=fargate starts tasks",
+		"workers=ec2":                           "-c workers=ec2: write one of lambda, fargate, both",
+		"arch=mips":                             "-c arch=mips: write one of",
+		"stack=My_Stack":                        "-c stack=My_Stack: write 2 to 29 small letters",
+		"stack=a-stack-that-has-thirty-letters": "write 2 to 29 small letters",
+		"workers=fargate":                       "-c image=: workers=fargate starts tasks",
 		"workers=both image=v1 model=openai/x model-key-secret=arn:aws:secretsmanager:a:b:secret:c": "-c public=true",
 		"model=openai/x":                       "-c model-key-secret=: name the secret",
 		"model=gpt":                            "HOLDFAST_MODEL",

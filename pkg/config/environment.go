@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,7 +152,7 @@ func everywhere() []Setting {
 		}},
 		{Name: BackendVar, Default: AWSBackend, Says: "where state lives: aws, or embedded in a build for one machine", read: readBackend},
 		{Name: StoreVar, Default: ".holdfast", Says: "folder of the embedded backend", read: text(func(e *Environment) *string { return &e.Store })},
-		{Name: EndpointVar, Says: "one address for all services of AWS, e.g. http://127.0.0.1:4566 for LocalStack; empty: AWS itself", read: text(func(e *Environment) *string { return &e.Endpoint })},
+		{Name: EndpointVar, Says: "one address for all services of AWS, e.g. http://127.0.0.1:4566 for LocalStack; empty: AWS itself", read: address(func(e *Environment) *string { return &e.Endpoint })},
 		{Name: BucketVar, Says: "name of the bucket; empty: STACK-blobs", read: text(func(e *Environment) *string { return &e.Bucket })},
 		{Name: ControlQueueVar, Says: "address of the control queue; empty: looked up", read: text(func(e *Environment) *string { return &e.Queues.Control })},
 		{Name: ControlDeadVar, Says: "address of its dead-letter queue; empty: looked up", read: text(func(e *Environment) *string { return &e.Queues.ControlDead })},
@@ -178,7 +179,7 @@ func perProcess(p Process) []Setting {
 func modelSettings() []Setting {
 	return []Setting{
 		{Name: ModelVar, Must: true, Says: "the model that is asked: offline (rules, no network, no cost), or openai/NAME", read: readModel},
-		{Name: ModelURLVar, Default: "https://api.openai.com/v1", Says: "address of the server that has openai/NAME", read: text(func(e *Environment) *string { return &e.ModelURL })},
+		{Name: ModelURLVar, Default: "https://api.openai.com/v1", Says: "address of the server that has openai/NAME", read: address(func(e *Environment) *string { return &e.ModelURL })},
 		{Name: PriceAsVar, Default: PriceAs, Says: "the model of the price list at whose price costs are counted", read: func(e *Environment, s string) error {
 			e.PriceAs = s
 			_, err := FindModel(s)
@@ -247,6 +248,18 @@ func ReadEnvironment(p Process, lookup func(name string) (string, bool)) (Enviro
 func text(field func(*Environment) *string) func(*Environment, string) error {
 	return func(e *Environment, s string) error {
 		*field(e) = s
+		return nil
+	}
+}
+
+// address is that of a server, or nothing.
+func address(field func(*Environment) *string) func(*Environment, string) error {
+	return func(e *Environment, s string) error {
+		*field(e) = s
+		u, err := url.Parse(s)
+		if s != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return errors.New("an address that begins with https:// or http://")
+		}
 		return nil
 	}
 }

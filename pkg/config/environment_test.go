@@ -69,6 +69,8 @@ func TestEnvironment(t *testing.T) {
 	t.Run("what cannot be used is named, with what can", func(t *testing.T) {
 		for name, bad := range map[string][]string{
 			config.BackendVar:         {"postgres"},
+			config.ModelURLVar:        {"api.example.com/v1", "ftp://api.example.com", "http://"},
+			config.EndpointVar:        {"localhost:4566"},
 			config.ModelVar:           {"gpt", "openai/"},
 			config.PriceAsVar:         {"nothing-1"},
 			config.TokensPerMinuteVar: {"-1", "many"},
