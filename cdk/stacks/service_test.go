@@ -39,13 +39,13 @@ func TestATaskHasAllOfFargatesTimeToStop(t *testing.T) {
 		if want := `CMD ["` + strings.Join(command[1:], `", "`) + `"]`; !strings.Contains(string(dockerfile), want) {
 			t.Errorf("health is asked for by %q, the image says otherwise", want)
 		}
-		same(t, "its scratch", fmt.Sprint(container.Get("MountPoints")), "[map[ContainerPath:/tmp ReadOnly:false SourceVolume:scratch]]")
-		if !strings.Contains(string(dockerfile), "\nVOLUME [\"/tmp\"]\n") || !strings.Contains(string(dockerfile), "\nUSER nonroot\n") {
-			t.Error("the image does not say that its scratch is everybody's: ECS would mount it as root's, and the program is not root")
-		}
+		same(t, "what it unpacks", fmt.Sprint(container.Get("MountPoints")), "[map[ContainerPath:/tmp ReadOnly:false SourceVolume:scratch]]")
 		same(t, "architecture", task.Text("RuntimePlatform.CpuArchitecture"), map[string]string{"arm64": "ARM64", "amd64": "X86_64"}[d.settings.Arch])
 		if image := container.Text("Image"); !strings.HasSuffix(image, "/holdfast-workd:v1") {
 			t.Errorf("the image is %s", image)
+		}
+		if !strings.Contains(string(dockerfile), "\nVOLUME [\"/tmp\"]\n") || !strings.Contains(string(dockerfile), "\nUSER nonroot\n") {
+			t.Error("the image does not say that its scratch is everybody's: ECS would mount it as root's, and the program is not root")
 		}
 		told := map[string]string{}
 		list, _ := container.Get("Environment").([]any)
