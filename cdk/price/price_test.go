@@ -46,8 +46,8 @@ func TestEveryPriceAndEveryAssumptionIsUsed(t *testing.T) {
 	}
 	l := list(t)
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(l.Prices)), slices.Collect(maps.Keys(l.Idle))) {
-		stem := strings.TrimSuffix(strings.TrimSuffix(name, "arm64"), "amd64")
-		if !strings.Contains(string(source), `"`+stem) {
+		stem := strings.TrimSuffix(strings.TrimSuffix(name, "arm64"), "amd64") // of which an architecture is made a whole name
+		if !strings.Contains(string(source), `"`+stem+`"`) {
 			t.Errorf("nobody asks for %s", name)
 		}
 	}
