@@ -161,7 +161,7 @@ func TestAStackThatBreaksAPromise(t *testing.T) {
 				return &own
 			}
 		}},
-		{"a lost attempt leaves no record", "killed worker", "on record", stored(func(s pipeline.Store) pipeline.Store { return noRecords{s} })},
+		{"a lost attempt leaves no record", "killed worker", "each with a record", stored(func(s pipeline.Store) pipeline.Store { return noRecords{s} })},
 		{"more is asked again than was in flight", "killed worker", "in flight were asked again", func(b *bench) {
 			b.mine = func(back *wiring.Backend) *wiring.Backend {
 				own := *back
