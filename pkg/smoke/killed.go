@@ -12,8 +12,13 @@ import (
 	"holdfast/pkg/wiring"
 )
 
-// killPace is how long an answer takes, so that a worker can be killed in the middle of its calls.
-const killPace = 300 * time.Millisecond
+// killPace is how long an answer takes, so that a worker can be killed in the middle of its calls: much longer than to
+// store one.
+const killPace = 800 * time.Millisecond
+
+// flying is how many calls may be in flight when a worker is killed: those that are asked, and as many whose answer came
+// and is being stored.
+func (o Orders) flying() int { return 2 * o.InFlight }
 
 // killTries is how many jobs the canary makes until it kills a worker in the middle of one: the stack's reaper may ring the
 // chunks before the canary's own worker has them, and then the stack's are faster.
@@ -101,7 +106,7 @@ func (c *canary) killHalfway(ctx context.Context, orders Orders) ([]pipeline.Rep
 		default:
 		}
 		asked, err := p.Asked()
-		return len(asked) >= orders.InFlight+c.cfg.Definition.Calls()/2, err
+		return len(asked) >= orders.flying()+c.cfg.Definition.Calls()/2, err
 	})
 	if err != nil {
 		return nil, err
@@ -210,13 +215,13 @@ func (c *canary) survived(ctx context.Context, job pipeline.Job, v *victim) erro
 	if err != nil {
 		return err
 	}
-	flying := 0
+	repeated, flying := 0, len(v.asked)-len(v.before)
 	for key, reply := range after {
 		if _, was := v.before[key]; !was && reply.Worker != v.orders.Worker {
-			flying++
+			repeated++
 		}
 	}
-	c.holds(flying <= v.orders.InFlight && len(v.asked)-len(v.before) <= v.orders.InFlight, "%d calls in flight were asked again, of at most %d", flying, v.orders.InFlight)
+	c.holds(repeated <= flying && flying <= v.orders.flying(), "%d calls were in flight when it died, asked or with an answer that was being stored, of at most %d; %d were asked again", flying, v.orders.flying(), repeated)
 	return nil
 }
 

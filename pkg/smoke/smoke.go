@@ -124,7 +124,11 @@ func Run(ctx, drain context.Context, cfg Config) (Report, error) {
 		name string
 		do   func(context.Context) error
 	}{
-		{"stack", c.stack}, {"claim race", c.race}, {"killed worker", c.kill}, {"poison", c.poison}, {"cancel", c.cancel},
+		{"stack", c.stack},
+		{"claim race", c.race},
+		{"killed worker", c.kill},
+		{"poison", c.poison},
+		{"cancel", c.cancel},
 		{"killed worker", c.killed}, // the reaper has had its time
 	} {
 		c.check = check.name
