@@ -185,15 +185,27 @@ func (p *hatched) Stop() { _ = p.in.Close() }
 // Exited is closed once it has exited.
 func (p *hatched) Exited() <-chan struct{} { return p.exited }
 
+// Killed says that it has exited by SIGKILL.
+func (p *hatched) Killed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return killed(p.exit)
+}
+
+func killed(exit error) bool {
+	var failed *exec.ExitError
+	if !errors.As(exit, &failed) {
+		return false
+	}
+	status, is := failed.Sys().(syscall.WaitStatus)
+	return is && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
 // Failed is what it said when it ended otherwise than well, or by SIGKILL.
 func (p *hatched) Failed() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var exit *exec.ExitError
-	if !errors.As(p.exit, &exit) {
-		return p.exit
-	}
-	if status, is := exit.Sys().(syscall.WaitStatus); is && status.Signaled() && status.Signal() == syscall.SIGKILL {
+	if p.exit == nil || killed(p.exit) {
 		return nil
 	}
 	return fmt.Errorf("a worker process of the canary ended (%w): %s", p.exit, bytes.TrimSpace(p.stderr.Bytes()))

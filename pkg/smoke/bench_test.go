@@ -34,18 +34,19 @@ type bench struct {
 	cfg    smoke.Config
 
 	// What is wrong with the stack, if anything is.
-	model     pipeline.Model                            // of the stack's workers; nil = the offline one
-	store     func(pipeline.Store) pipeline.Store       // the stack's tables, as everybody has them
-	work      func(pipeline.Queue) pipeline.Queue       // its work queue
-	forget    func(pipeline.Job) error                  // in the place of the removal of a job
-	theirs    func(*wiring.Backend) *wiring.Backend     // the backend as the stack's workers have it
-	mine      func(*wiring.Backend) *wiring.Backend     // as the canary's processes have it
-	without   map[string]bool                           // parts of the stack that do not run: control, work, reaper
-	early     int                                       // so many processes of the canary's come too late
-	skew      time.Duration                             // of the canary's clock
-	interrupt func()                                    // a person stops the canary
-	stopAfter time.Duration                             // a person stops the canary then; 0 = nobody does
-	before    func(ctx context.Context, b *bench) error // what somebody else does first
+	model         pipeline.Model                            // of the stack's workers; nil = the offline one
+	store         func(pipeline.Store) pipeline.Store       // the stack's tables, as everybody has them
+	work          func(pipeline.Queue) pipeline.Queue       // its work queue
+	forget        func(pipeline.Job) error                  // in the place of the removal of a job
+	theirs        func(*wiring.Backend) *wiring.Backend     // the backend as the stack's workers have it
+	mine          func(*wiring.Backend) *wiring.Backend     // as the canary's processes have it
+	without       map[string]bool                           // parts of the stack that do not run: control, work, reaper
+	stages, calls int                                       // of the documents' definition
+	early         int                                       // so many processes of the canary's come too late
+	skew          time.Duration                             // of the canary's clock
+	interrupt     func()                                    // a person stops the canary
+	stopAfter     time.Duration                             // a person stops the canary then; 0 = nobody does
+	before        func(ctx context.Context, b *bench) error // what somebody else does first
 }
 
 // scripted is a free model: it answers every question, and dies of the poison.
@@ -99,7 +100,7 @@ func in(t *testing.T, test func(b *bench, r smoke.Report, err error), edits ...f
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		b := &bench{T: t, clock: pipeline.NewRealClock(), policy: pipeline.DefaultPolicy(), without: map[string]bool{}}
+		b := &bench{T: t, clock: pipeline.NewRealClock(), policy: pipeline.DefaultPolicy(), stages: 1, calls: 12, without: map[string]bool{}}
 		for _, edit := range edits {
 			edit(b)
 		}
@@ -186,7 +187,7 @@ func (b *bench) offline(_ string, pace time.Duration) pipeline.Model {
 func (b *bench) canary() smoke.Config {
 	return smoke.Config{
 		Backend: b.back, Policy: b.policy, Clock: b.clock, Text: text(3), Poison: poison, Nonce: "n", Patience: 10 * time.Minute,
-		Definition: pipelinetest.NewDefinition(6, 2, func(d *pipeline.Definition) {
+		Definition: pipelinetest.NewDefinition(b.stages, b.calls, func(d *pipeline.Definition) {
 			d.Tolerance = 0.5
 			for _, stage := range d.Stages {
 				for i := range stage.Calls {
@@ -277,6 +278,8 @@ func (p *process) Kill() error {
 
 func (p *process) Stop()                   { p.stop() }
 func (p *process) Exited() <-chan struct{} { return p.exited }
+
+func (p *process) Killed() bool { return p.isDead() }
 
 func (p *process) Failed() error {
 	p.mu.Lock()

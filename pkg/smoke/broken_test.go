@@ -161,8 +161,8 @@ func TestAStackThatBreaksAPromise(t *testing.T) {
 				return &own
 			}
 		}},
-		{"a lost attempt leaves no record", "killed worker", "on record", stored(func(s pipeline.Store) pipeline.Store { return noRecords{s} })},
-		{"more is asked again than was in flight", "killed worker", "in flight were asked again", func(b *bench) {
+		{"a lost attempt leaves no record", "killed worker", "each with a record", stored(func(s pipeline.Store) pipeline.Store { return noRecords{s} })},
+		{"more is asked again than was in flight", "killed worker", "calls were in flight", func(b *bench) {
 			b.mine = func(back *wiring.Backend) *wiring.Backend {
 				own := *back
 				own.Store = lossy{own.Store}
@@ -182,6 +182,7 @@ func TestAStackThatBreaksAPromise(t *testing.T) {
 		{"the dead letter says nothing of the attempts", "poison", "0 attempts in it", queued(func(q pipeline.Queue) pipeline.Queue { return bareLetters{q} })},
 		{"the dead letter stays", "poison", "cannot be removed", queued(func(q pipeline.Queue) pipeline.Queue { return stickyLetters{q} })},
 		{"calls begin after a cancel", "cancel", "calls began", func(b *bench) {
+			b.stages, b.calls = 6, 2
 			b.store = func(s pipeline.Store) pipeline.Store { return slowToCancel{s, b.clock.Now} }
 		}},
 		{"a cancelled job's rows stay open", "cancel", "claims since", func(b *bench) {

@@ -81,6 +81,7 @@ func (c *canary) attend(ctx context.Context, p Process, job pipeline.JobID) (fin
 	err = c.until(ctx, c.cfg.Patience, "a worker of the canary's own died of a chunk, or finished its job", func() (bool, error) {
 		select {
 		case <-p.Exited():
+			finished = !p.Killed() // by itself: it found nothing more to do
 			return true, nil
 		default:
 		}

@@ -100,7 +100,8 @@ type canary struct {
 	check  string
 	jobs   []pipeline.Job
 	names  int
-	nobody bool // no worker of the stack takes anything
+	victim *victim // of the kill, until what became of its job is checked
+	nobody bool    // no worker of the stack takes anything
 	report Report
 }
 
@@ -123,7 +124,12 @@ func Run(ctx, drain context.Context, cfg Config) (Report, error) {
 		name string
 		do   func(context.Context) error
 	}{
-		{"stack", c.stack}, {"claim race", c.race}, {"killed worker", c.killed}, {"poison", c.poison}, {"cancel", c.cancel},
+		{"stack", c.stack},
+		{"claim race", c.race},
+		{"killed worker", c.kill},
+		{"poison", c.poison},
+		{"cancel", c.cancel},
+		{"killed worker", c.killed}, // the reaper has had its time
 	} {
 		c.check = check.name
 		err := check.do(drain)

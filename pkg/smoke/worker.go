@@ -27,6 +27,7 @@ type Process interface {
 	Kill() error                         // SIGKILL
 	Stop()                               // asks it to drain
 	Exited() <-chan struct{}             // closed once nothing of it can come any more
+	Killed() bool                        // it has exited, by SIGKILL
 	Failed() error                       // what it said when it ended by itself otherwise than well; nil while it runs
 	Asked() ([]pipeline.ReplyKey, error) // what it began to ask, also after its end
 }
