@@ -89,7 +89,7 @@ deploy-local: localstack cdk-app build ## deploy the stacks onto LocalStack: mak
 	localstack/deploy.sh $(CDK_ARGS)
 
 .PHONY: test-deploy
-test-deploy: localstack cdk-app build ## deploy onto LocalStack and review by functions, by workd, by both, with crashes, poison, cancel, API: some minutes
+test-deploy: localstack cdk-app build ## deploy onto LocalStack and review by functions, by workd, by both and two versions, with crashes, time-outs, poison, cancel, API: some minutes
 	$(MAKE) functions ARCH=$$(go env GOARCH)
 	cd cdk && HOLDFAST_ENDPOINT=http://127.0.0.1:$${LOCALSTACK_PORT:-4566} RECORDER='$(RECORDER)' go test -tags deployed -count 1 -timeout 60m -v ./deployed
 

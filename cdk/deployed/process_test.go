@@ -48,13 +48,15 @@ func (p *process) said() string {
 // workd starts the polling process with the deployment's environment; the program is "" for that of this version.
 func (b *bench) workd(program string, env ...string) *process {
 	b.t.Helper()
+	endpoint := b.endpoint // what other versions ask of AWS is not what the roles are compared with
 	if program == "" {
 		program = filepath.Join(root, "dist", runtime.GOARCH, "image/workd")
+		endpoint = strings.ReplaceAll(b.told, "{process}", "workd")
 	}
 	p := &process{b: b, cmd: exec.Command(program), ended: make(chan error, 1)}
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	p.cmd.Env = append(os.Environ(), append([]string{
-		"HOLDFAST_STACK=" + b.stack, "HOLDFAST_ENDPOINT=" + strings.ReplaceAll(b.told, "{process}", "workd"), "HOLDFAST_BUCKET=" + b.stack + "-blobs",
+		"HOLDFAST_STACK=" + b.stack, "HOLDFAST_ENDPOINT=" + endpoint, "HOLDFAST_BUCKET=" + b.stack + "-blobs",
 		"HOLDFAST_MODEL=offline", "HOLDFAST_HEALTH_ADDRESS=127.0.0.1:0", "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
 	}, env...)...)
 	if err := p.cmd.Start(); err != nil {

@@ -239,7 +239,7 @@ func (b *bench) raised(began time.Time, names ...string) {
 
 func TestACancelStopsWhatFunctionsDo(t *testing.T) {
 	b := newBench(t)
-	b.deploy("policy="+policyFile(t, ""), "offline-pace=2s")
+	b.deploy("policy="+policyFile(t, fewReceives), "offline-pace=2s")
 	b.hurry()
 	job := strings.TrimSpace(b.says(completed, "submit", b.document(30_000), "--profile", "compact", "--fresh", "--start"))
 	for deadline := time.Now().Add(patience); !strings.Contains(b.says(completed, "status", job), "running"); {

@@ -78,17 +78,21 @@ var next = sync.OnceValues(func() (of struct{ workd, holdfast string }, err erro
 })
 
 func compile(folder, to string, args ...string) error {
-	cmd := exec.Command("go", append([]string{"build", "-o", to}, args...)...)
+	// As the functions are built: what both need was compiled for them, and the next time all of it.
+	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-o", to}, args...)...)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build %s: %w\n%s", strings.Join(args, " "), err, tail(out))
 	}
 	return nil
 }
 
-// What a newer version wrote is refused loudly and left alone by everything that is deployed, and whoever knows it goes
-// on with it beside them.
+// fewReceives lets a message be dead-lettered by SQS soon.
+const fewReceives = "max_attempts: 1\nmax_receives: 2\n"
+
+// What a newer version wrote is refused loudly and left alone by everything that is deployed, until its message is a dead
+// letter; and whoever knows it goes on with it beside them.
 func TestRowsOfANewerVersionAreLeftAloneByWhatIsDeployed(t *testing.T) {
 	b := newBench(t)
 	newer, err := next()
@@ -96,7 +100,7 @@ func TestRowsOfANewerVersionAreLeftAloneByWhatIsDeployed(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	policy := policyFile(t, "")
+	policy := policyFile(t, fewReceives)
 	b.deploy("policy="+policy, "offline-pace=2s")
 	b.hurry()
 	job := strings.TrimSpace(b.saysBy(newer.holdfast, completed, "submit", b.document(10_000), "--profile", "compact", "--fresh", "--start", "--policy", policy))
@@ -119,6 +123,10 @@ func TestRowsOfANewerVersionAreLeftAloneByWhatIsDeployed(t *testing.T) {
 	if status := b.asks(tenant, "GET /jobs/{job}", "/jobs/"+job, nil, &refused); status != 409 || !strings.Contains(refused.Error, "update what runs this") {
 		t.Errorf("the api: got %d, %s", status, refused.Error)
 	}
+	b.until("its message is a dead letter, after all its receives, and hides no other", func() bool {
+		said := b.says(completed, "dead-letters")
+		return strings.Contains(said, job) && strings.Contains(said, "a newer version of Holdfast wrote it")
+	})
 	if now := of(); fmt.Sprint(now) != fmt.Sprint(written) {
 		t.Errorf("the rows changed:\n%v\n%v", written, now)
 	}

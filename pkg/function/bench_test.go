@@ -68,16 +68,6 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// living is the metrics of the process of chunks: what it writes when it is dead is nowhere.
-type living struct{ s *stack }
-
-func (l living) Write(b []byte) (int, error) {
-	if l.s.dead.Load() {
-		return len(b), nil
-	}
-	return l.s.metrics.Write(b)
-}
-
 // model answers every call after a while, unless it reacts otherwise.
 type model struct {
 	clock pipeline.Clock
@@ -212,6 +202,8 @@ func (s *stack) invoke(p config.Process, handler, event any, within time.Duratio
 	began := s.clock.Mono()
 	answer, err := lambda.NewHandler(handler).Invoke(ctx, body)
 	took := s.clock.Mono() - began
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.longest = max(s.longest, took)
 	if took >= within {
 		s.Errorf("an event of %s took %v: that is a time-out", p, took)
