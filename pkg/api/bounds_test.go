@@ -63,11 +63,11 @@ func TestAReviewOf3300CellsIsAnsweredInOneRequest(t *testing.T) {
 		text, err := os.ReadFile("../pipelines/documents/cuad-worldwide-reseller.txt")
 		d.must(err)
 		var got answered
-		d.ask("POST /jobs", map[string]any{"name": "contract.txt", "text": strings.Repeat(string(text), 2)[:135_000]}, &got)
+		d.ask("POST /jobs", map[string]any{"name": "contract.txt", "text": strings.Repeat(string(text), 2)[:reviewBytes]}, &got)
 		job := d.works(got.Job.ID)
 		at := "/jobs/" + string(job.ID)
 		var standing struct{ Counts pipeline.Counts }
-		if d.ask("GET "+at, nil, &standing); job.Status != pipeline.JobCompleted || standing.Counts.Cells < 3300 {
+		if d.ask("GET "+at, nil, &standing); job.Status != pipeline.JobCompleted || standing.Counts.Cells < reviewCells {
 			d.Fatalf("got %s with %+v", job.Status, standing.Counts)
 		}
 		d.slow = 20 * time.Millisecond
