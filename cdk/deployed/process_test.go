@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -104,18 +105,25 @@ func (b *bench) worked(who, log string) {
 // function's time is over. It waits until there is such an event.
 func (b *bench) freezes(function string) {
 	b.t.Helper()
+	var frozen []int
 	b.until(function+" holds a claim and is frozen", func() bool {
 		held := b.rows("#status = :claimed AND begins_with(claimed_by, :who)", map[string]any{":claimed": text("claimed"), ":who": text(function + "-")})
 		if len(held) == 0 {
 			return false
 		}
-		frozen := 0
 		for _, pid := range b.processes(function) {
 			if syscall.Kill(pid, syscall.SIGSTOP) == nil {
-				frozen++
+				frozen = append(frozen, pid)
 			}
 		}
-		return frozen > 0
+		return len(frozen) > 0
+	})
+	b.t.Cleanup(func() { // those that nobody has ended
+		for _, pid := range b.processes(function) {
+			if slices.Contains(frozen, pid) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
 	})
 }
 
