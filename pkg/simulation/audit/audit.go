@@ -106,8 +106,8 @@ type claim struct {
 	refused    pipeline.Instant // when an end under it was refused, though the row was its own
 	quota      pipeline.Instant // until then the model has no quota
 	others     bool             // money ran short while others held some
-	back       int            // tries that came back
-	charged    int            // of those, and not free
+	back       int              // tries that came back
+	charged    int              // of those, and not free
 	cost       pipeline.Money
 }
 

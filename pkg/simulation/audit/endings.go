@@ -285,6 +285,8 @@ func (a *Auditor) closed(w Write, b, n *pipeline.Task) {
 	a.check("P4", id, n.EndedBy == b.EndedBy, "closed, and its last attempt was ended by %q, not by %q", n.EndedBy, b.EndedBy)
 	switch n.Status {
 	case pipeline.TaskCancelled:
+		j := a.jobs[w.Ref.Job]
+		a.check("P1", id, b.ID.Kind() != pipeline.TaskFinalize || j == nil || j.Status.Ended() || a.restored, "the finalize is closed, and its job is %s: nobody writes its result", j.status())
 		a.stopped(w, b, n.Reason)
 	case pipeline.TaskAbandoned:
 		a.check("P6", id, b.Attempts >= w.Policy.MaxAttempts, "given up after %d attempts, the policy allows %d", b.Attempts, w.Policy.MaxAttempts)

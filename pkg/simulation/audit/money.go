@@ -48,3 +48,13 @@ func (a *Auditor) Short(id pipeline.JobID, r pipeline.Reservation, b pipeline.Bu
 		last.others = last.others || short && open.Task != r.Task
 	}
 }
+
+// mayPay: the ceiling is raised before a row is redriven. In between nobody may die and leave a task that may not spend.
+func (a *Auditor) mayPay(b *pipeline.Task) {
+	j := a.jobs[b.Job]
+	_, planned := a.item(b.Job, pipeline.PlanKey)
+	if _, err := a.cfg.Store.Budget(a.ctx, b.Job); err != nil || j == nil || !planned || a.restored {
+		return
+	}
+	a.check("P6", b.Ref.String(), j.raises[raise{b.ID, b.Generation}], "redriven, and the ceiling was not raised for it")
+}

@@ -124,6 +124,7 @@ func (a *Auditor) born(t *pipeline.Task) {
 	if j := a.jobs[t.Job]; j != nil && t.ID.Kind() == pipeline.TaskWork {
 		shown := j.Tries * a.cfg.Definition.Calls()
 		a.check("P3", id, t.MaxTries <= shown, "the row may have %d tries; %d were shown before the job began", t.MaxTries, shown)
+		a.check("P9", id, j.Status != pipeline.JobPlanned || t.Status != pipeline.TaskPending, "the row may be claimed, and its job is only planned")
 	}
 	a.check("P2", id, t.Accepted == 0 && t.Attempts == 0 && t.Deferrals == 0, "the row is born with %d attempts, %d deferrals and %d stages accepted", t.Attempts, t.Deferrals, t.Accepted)
 }
@@ -290,6 +291,7 @@ func (a *Auditor) redriven(w Write, known *row, b, n *pipeline.Task) {
 	a.check("P7", id, n.Attempts == 0 && n.Deferrals == 0 && n.Losses == 0 && n.Rings == 0, "a redrive left %d attempts, %d deferrals, %d losses, %d rings", n.Attempts, n.Deferrals, n.Losses, n.Rings)
 	a.check("P3", id, n.MaxTries > b.MaxTries && n.Allowed == b.Allowed, "a redrive raised the cap of tries from %d to %d, allowed %d -> %d", b.MaxTries, n.MaxTries, b.Allowed, n.Allowed)
 	a.check("P8", id, n.Accepted <= b.Accepted, "a redrive accepted a stage")
+	a.mayPay(b)
 	known.rings, known.pendingAt = nil, w.At
 	delete(a.letters, w.Ref)
 }
