@@ -30,7 +30,7 @@ func (f frozen) Now() pipeline.Instant { return f.Clock.Now().Add(*f.by) }
 
 func TestConnectionsOfBeforeAFreezeAreNotTrusted(t *testing.T) {
 	in(t, "an event after a long pause opens its own; one that comes soon uses those that are open", func(s *stack) {
-		var kept, stood = &keeping{model: s.model}, time.Duration(0)
+		kept, stood := &keeping{model: s.model}, time.Duration(0)
 		stores := 0
 		back := *s.back
 		back.CloseIdle = func() { stores++ }
