@@ -4,6 +4,8 @@ package main
 import (
 	"context"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"holdfast/pkg/api"
 	"holdfast/pkg/config"
 	"holdfast/pkg/function"
@@ -18,5 +20,8 @@ func main() {
 		Backend: p.System.Backend, Model: p.Model, Policy: p.Env.Policy, Clock: p.Clock, Log: p.Log,
 		TenantFrom: p.Env.TenantFrom, MaxCost: p.Env.MaxCost, NewID: function.RandomID,
 	})
-	function.Serve(a.Handle, p)
+	function.Serve(func(ctx context.Context, e events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		defer p.Event()()
+		return a.Handle(ctx, e)
+	}, p)
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -20,7 +21,10 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) == 1 && args[0] == "health" {
+	switch {
+	case len(args) > 1 || len(args) == 1 && args[0] != "health":
+		return fmt.Errorf("workd takes no argument, or health: got %q", args)
+	case len(args) == 1:
 		env, err := config.ReadEnvironment(config.Workd, os.LookupEnv)
 		if err != nil {
 			return err

@@ -229,6 +229,13 @@ func TestBadRequestsAreToldWhatToDo(t *testing.T) {
 			`unknown field "profil"`:                 good(map[string]any{"profil": "x"}),
 			"name is the document's":                 good(map[string]any{"name": nil}),
 			"without slashes":                        good(map[string]any{"name": "../contract.txt"}),
+			"bytes that can be printed":              good(map[string]any{"name": "contract\x1b[2J.txt"}),
+			"that can be printed, without":           good(map[string]any{"name": "contract\u202etxt.exe"}),
+			"1 to 200 bytes":                         good(map[string]any{"name": " "}),
+			"the least is $0.000000001":              good(map[string]any{"max_cost": 1e-10}),
+			"upload is what POST":                    good(map[string]any{"text": nil, "upload": strings.Repeat("a", 2000)}),
+			"upload is what POST /uploads":           good(map[string]any{"text": nil, "upload": "a\x00\nb"}),
+			"upload is what POST /uploads called":    good(map[string]any{"text": nil, "upload": "é"}),
 			"send the document either as text":       good(map[string]any{"text": nil}),
 			"as the upload that POST /uploads named": good(map[string]any{"upload": "id-1"}),
 			"upload is what":                         good(map[string]any{"text": nil, "upload": "../../source/abc"}),
@@ -248,6 +255,10 @@ func TestBadRequestsAreToldWhatToDo(t *testing.T) {
 		job := d.submitted()
 		at := "/jobs/" + string(job.ID)
 		d.refused(http.StatusBadRequest, "limit is a whole number from 1 to 100", "GET /jobs", nil, query("limit", "0"))
+		d.refused(http.StatusBadRequest, "cursor is the next of the last answer", "GET /jobs", nil, query("cursor", strings.Repeat("9", 2000)))
+		d.refused(http.StatusBadRequest, "cursor is the next of the last answer", "GET /jobs", nil, query("cursor", "1\x00#"))
+		d.refused(http.StatusBadRequest, "one line that can be printed", "POST "+at+"/cancel", map[string]any{"reason": "wrong\n\x1b[31mcontract"})
+		d.refused(http.StatusBadRequest, "the least is", "POST "+at+"/redrive", map[string]any{"max_cost": 1e-12})
 		d.refused(http.StatusBadRequest, "wait is a whole number from 0 to 20", "GET "+at+"/watch", nil, query("wait", "60"))
 		d.refused(http.StatusBadRequest, "after is the cursor", "GET "+at+"/watch", nil, query("after", "x"))
 		d.refused(http.StatusBadRequest, "names no task", "POST "+at+"/redrive", map[string]any{"tasks": []string{"all"}})
@@ -257,6 +268,15 @@ func TestBadRequestsAreToldWhatToDo(t *testing.T) {
 		d.refused(http.StatusBadRequest, "allows a job $1.00 at most", "POST /jobs", good(map[string]any{"max_cost": 2}))
 		d.cfg.Backend.Shared = nil
 		d.refused(http.StatusNotImplemented, "send the text in the submission", "POST /uploads", map[string]int{"bytes": 10})
+	})
+	in(t, "a name in any script is one, with the spaces of any system", func(d *desk) {
+		for n, name := range []string{"Vertrag\u00a0№ 7.pdf", "截屏\u202f10.00.txt", "قرارداد\u200cها.txt", "👩\u200d⚖️.txt"} {
+			var got answered
+			d.ask("POST /jobs", map[string]any{"name": name, "text": fmt.Sprint(contract, n), "profile": "compact"}, &got)
+			if got.Job.Name != name {
+				d.Errorf("got %q, want %q", got.Job.Name, name)
+			}
+		}
 	})
 	in(t, "a ceiling of the deployment holds for whoever says nothing", func(d *desk) {
 		d.cfg.MaxCost = pipeline.Dollar

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"holdfast/pkg/pipeline"
 	"holdfast/pkg/view"
@@ -14,6 +15,7 @@ import (
 const (
 	listLimit = 50
 	mostLimit = 100
+	maxCursor = 200 // bytes
 )
 
 // jobs is a page of a tenant's jobs.
@@ -29,7 +31,11 @@ func (r *request) list() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, next, err := r.cfg.Backend.Store.Jobs(r.ctx, r.tenant, r.event.QueryStringParameters["cursor"], limit)
+	cursor := r.event.QueryStringParameters["cursor"]
+	if len(cursor) > maxCursor || strings.ContainsFunc(cursor, unprintable) {
+		return nil, bad("cursor is the next of the last answer: got %q", pipeline.Cut(cursor, 40))
+	}
+	found, next, err := r.cfg.Backend.Store.Jobs(r.ctx, r.tenant, cursor, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +118,11 @@ func (r *request) cancel() (any, error) {
 	if err := r.decode(&why); err != nil {
 		return nil, err
 	}
-	if len(why.Reason) > maxReason {
+	switch {
+	case len(why.Reason) > maxReason:
 		return nil, bad("reason has %d bytes, and at most %d are kept", len(why.Reason), maxReason)
+	case strings.ContainsFunc(why.Reason, unprintable):
+		return nil, bad("reason is one line that can be printed: got %q", pipeline.Cut(why.Reason, 60))
 	}
 	job, err = r.system.Submitter.Cancel(r.ctx, job.ID, why.Reason)
 	if err != nil {

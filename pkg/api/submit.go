@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
 
 	"holdfast/pkg/config"
 	"holdfast/pkg/offline"
@@ -21,6 +22,7 @@ const (
 	maxInline   = 4 << 20  // of a text in the request
 	uploadFor   = 15 * time.Minute
 	maxName     = 200 // bytes of a document's name
+	maxUpload   = 64  // bytes of an upload's
 )
 
 // shippedPipeline is followed unless another is named.
@@ -101,8 +103,8 @@ func (r *request) submit() (any, error) {
 
 func (r *request) submission(s submission) (submit.Submission, error) {
 	none := submit.Submission{}
-	if s.Name == "" || len(s.Name) > maxName || strings.ContainsAny(s.Name, "/\\\x00\n") {
-		return none, bad("name is the document's, for people: 1 to %d bytes without slashes", maxName)
+	if strings.TrimSpace(s.Name) == "" || len(s.Name) > maxName || strings.ContainsAny(s.Name, `/\`) || strings.ContainsFunc(s.Name, unprintable) {
+		return none, bad("name is the document's, for people: 1 to %d bytes that can be printed, without slashes", maxName)
 	}
 	if s.Pipeline == "" {
 		s.Pipeline = shippedPipeline
@@ -139,6 +141,8 @@ func (r *request) ceiling(dollars float64) (pipeline.Money, error) {
 	}
 	wanted := pipeline.Money(dollars * float64(pipeline.Dollar))
 	switch {
+	case wanted == 0 && dollars > 0: // 0 is no ceiling at all
+		return 0, bad("max_cost is less than can be counted: the least is $%.9f", 1/float64(pipeline.Dollar))
 	case r.cfg.MaxCost == 0:
 		return wanted, nil
 	case wanted > r.cfg.MaxCost:
@@ -149,6 +153,17 @@ func (r *request) ceiling(dollars float64) (pipeline.Money, error) {
 	return wanted, nil
 }
 
+// unprintable says that a character does more to a screen than to be seen there: it ends the line, moves the cursor or
+// turns the direction of what stands beside it.
+func unprintable(c rune) bool {
+	return unicode.IsControl(c) || unicode.In(c, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+}
+
+// notInUpload says that a character is in no name of an upload: nothing else becomes part of a blob's key.
+func notInUpload(c rune) bool {
+	return c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z')
+}
+
 func (r *request) source(s submission) ([]byte, error) {
 	switch {
 	case (s.Text == "") == (s.Upload == ""):
@@ -157,7 +172,7 @@ func (r *request) source(s submission) ([]byte, error) {
 		return nil, refuse(http.StatusRequestEntityTooLarge, "the text has %d bytes, and %d is the limit in a request: put it where POST /uploads says", len(s.Text), maxInline)
 	case s.Text != "":
 		return []byte(s.Text), nil
-	case strings.ContainsAny(s.Upload, "/."):
+	case len(s.Upload) > maxUpload || strings.ContainsFunc(s.Upload, notInUpload):
 		return nil, bad("upload is what POST /uploads called it")
 	}
 	source, err := r.cfg.Backend.Blobs.Blob(r.ctx, r.uploadKey(s.Upload))

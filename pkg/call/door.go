@@ -129,7 +129,7 @@ func (d *door) strike(ctx context.Context, task pipeline.Ref, f pipeline.Failure
 		Until: now.Add(max(after, d.policy.BreakerOpen)), Open: f.Kind == pipeline.Quota || f.Kind == pipeline.Unavailable && d.silent(),
 	})
 	if err != nil {
-		return d.policy.BreakerOpen
+		return max(after, d.policy.BreakerOpen)
 	}
 	d.learn(cooldown, d.clock.Mono())
 	if !cooldown.IsOpen(now) {

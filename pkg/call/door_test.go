@@ -80,6 +80,11 @@ func TestBreaker(t *testing.T) {
 	in(t, "a strike that the store did not take: nobody knows whose fault it was", func(b *bench) {
 		b.kind(b.one(1, "a"), pipeline.Unavailable, true)
 	}, unavailable, func(b *bench) { b.ports(pipelinetest.LoseWrites(100, "Strike")) })
+	in(t, "a strike that the store did not take: a quota still has to be waited for until its time", func(b *bench) {
+		if answer := b.one(1, "a"); answer.Wait < 10*time.Minute {
+			b.Errorf("got the wait %v, want the 10 minutes that the provider asked for", answer.Wait)
+		}
+	}, script(failing(pipeline.Quota, 10*time.Minute)), func(b *bench) { b.ports(pipelinetest.LoseWrites(100, "Strike")) })
 	in(t, "it opens while others wait between tries: they do not try again", func(b *bench) {
 		var group pipeline.Group
 		for n := range 10 {

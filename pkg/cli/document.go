@@ -163,5 +163,9 @@ func parseMoney(text string) (pipeline.Money, error) {
 	if err != nil || !(dollars > 0 && dollars <= most) {
 		return 0, fmt.Errorf("%q is no amount of dollars; write e.g. 2.50", text)
 	}
-	return pipeline.Money(dollars * float64(pipeline.Dollar)), nil
+	amount := pipeline.Money(dollars * float64(pipeline.Dollar))
+	if amount == 0 { // which would be none
+		return 0, fmt.Errorf("%q is less than can be counted; the least is $%.9f", text, 1/float64(pipeline.Dollar))
+	}
+	return amount, nil
 }

@@ -69,7 +69,7 @@ func TestTexts(t *testing.T) {
 				t.Errorf("%q: got %d, %v, want %d", text, got, err, want)
 			}
 		}
-		for _, text := range []string{"x", "-1", "0", "5abc", "nan", "inf", "1e30", "$"} {
+		for _, text := range []string{"x", "-1", "0", "5abc", "nan", "inf", "1e30", "1e-12", "$"} {
 			if got, err := parseMoney(text); err == nil {
 				t.Errorf("%q: got %d, want an error", text, got)
 			}

@@ -146,10 +146,7 @@ func Settings(p Process) []Setting {
 
 func everywhere() []Setting {
 	return []Setting{
-		{Name: StackVar, Must: true, Says: "prefix of the names of the deployment's tables, queues and bucket", read: func(e *Environment, s string) error {
-			e.Stack = s
-			return nil
-		}},
+		{Name: StackVar, Must: true, Says: "prefix of the names of the deployment's tables, queues and bucket", read: readStack},
 		{Name: BackendVar, Default: AWSBackend, Says: "where state lives: aws, or embedded in a build for one machine", read: readBackend},
 		{Name: StoreVar, Default: ".holdfast", Says: "folder of the embedded backend", read: text(func(e *Environment) *string { return &e.Store })},
 		{Name: EndpointVar, Says: "one address for all services of AWS, e.g. http://127.0.0.1:4566 for LocalStack; empty: AWS itself", read: address(func(e *Environment) *string { return &e.Endpoint })},
@@ -289,6 +286,17 @@ func duration(least, most time.Duration, field func(*Environment) *time.Duration
 	}
 }
 
+// readStack takes what the name of a queue may begin with: of all that bears the stack's name, queues take least.
+func readStack(e *Environment, s string) error {
+	e.Stack = s
+	if strings.ContainsFunc(s, func(c rune) bool {
+		return c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	}) {
+		return errors.New("letters, digits, - and _")
+	}
+	return nil
+}
+
 func readBackend(e *Environment, s string) error {
 	e.Backend = s
 	if s != AWSBackend && s != EmbeddedBackend {
@@ -317,7 +325,9 @@ func readMaxCost(e *Environment, s string) error {
 	if err != nil || !(dollars >= 0 && dollars <= most) {
 		return errors.New("an amount of dollars, e.g. 25.00")
 	}
-	e.MaxCost = pipeline.Money(dollars * float64(pipeline.Dollar))
+	if e.MaxCost = pipeline.Money(dollars * float64(pipeline.Dollar)); e.MaxCost == 0 && dollars > 0 { // which would be none
+		return fmt.Errorf("at least %.9f, or 0 for none", 1/float64(pipeline.Dollar))
+	}
 	return nil
 }
 

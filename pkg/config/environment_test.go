@@ -68,6 +68,7 @@ func TestEnvironment(t *testing.T) {
 	})
 	t.Run("what cannot be used is named, with what can", func(t *testing.T) {
 		for name, bad := range map[string][]string{
+			config.StackVar:           {" ", "blue\n", "blue.green", "blau/grün"},
 			config.BackendVar:         {"postgres"},
 			config.ModelURLVar:        {"api.example.com/v1", "ftp://api.example.com", "http://"},
 			config.EndpointVar:        {"localhost:4566"},
@@ -85,6 +86,12 @@ func TestEnvironment(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), name+": ") {
 					t.Errorf("%s=%s: got error %v, want one that names it", name, value, err)
 				}
+			}
+		}
+		for _, value := range []string{"-1", "1e-12", "much"} {
+			_, err := config.ReadEnvironment(config.API, env(config.StackVar, "blue", config.ModelVar, "offline", config.MaxCostVar, value))
+			if err == nil || !strings.Contains(err.Error(), config.MaxCostVar+": ") {
+				t.Errorf("a ceiling of %s: got error %v", value, err)
 			}
 		}
 		for _, value := range []string{"claim", "claim:", "only:", "account:7", "nobody"} {

@@ -29,27 +29,64 @@ type groupOf struct {
 // heard is what the feed said when it was read.
 type heard struct {
 	last   map[string]pipeline.Finding // of each finding
-	groups map[groupOf]bool
-	late   []pipeline.FindingGroup // of accepted bodies, and not on the feed yet
+	groups map[groupOf]int             // that are on it, and how many findings each has
+	late   []pipeline.FindingGroup     // not on the feed yet, and perhaps on their way
 }
 
 // readFeed is what the feed says. Groups of accepted bodies that are not on it may be on their way: a worker that lost
 // its claim may still put one.
-func (f *Finalizer) readFeed(ctx context.Context, job pipeline.JobID, state State, bodies stageBodies) (heard, error) {
-	h := heard{last: map[string]pipeline.Finding{}, groups: map[groupOf]bool{}}
-	if err := f.hear(ctx, job, h); err != nil {
+func (f *Finalizer) readFeed(ctx context.Context, job pipeline.Job, state State, left *stored, bodies stageBodies) (heard, error) {
+	h := heard{last: map[string]pipeline.Finding{}, groups: map[groupOf]int{}}
+	if err := f.hear(ctx, job.ID, h); err != nil {
 		return heard{}, err
 	}
+	now := f.cfg.Clock.Now()
 	for n, row := range state.Work {
 		for _, body := range bodies[n] {
-			if len(body.Findings) > 0 && !h.groups[groupOf{row.ID, body.Stage, body.Generation}] {
-				h.late = append(h.late, pipeline.FindingGroup{
-					Job: job, Task: row.ID, Stage: body.Stage, Generation: body.Generation, Findings: body.Findings, At: f.cfg.Clock.Now(),
-				})
+			if len(body.Findings) > 0 {
+				h.expect(job.ID, groupOf{row.ID, body.Stage, body.Generation}, body.Findings, now)
 			}
 		}
 	}
+	if job.Epoch > 1 {
+		h.supersede(ctx, job, state, left, now)
+	}
 	return h, nil
+}
+
+// expect adds a group to those that may be on their way, unless it is on the feed.
+func (h *heard) expect(job pipeline.JobID, g groupOf, findings []pipeline.Finding, now pipeline.Instant) {
+	if _, on := h.groups[g]; !on {
+		h.late = append(h.late, pipeline.FindingGroup{Job: job, Task: g.task, Stage: g.stage, Generation: g.generation, Findings: findings, At: now})
+	}
+}
+
+// supersede puts nothing in the place of what a redrive has made void and may still be on its way: the next group of each
+// finalize of an epoch before, and stages that were accepted then and are done again. A finding of theirs that arrived
+// after the end would stand on the feed, and nobody would take it back.
+func (h *heard) supersede(ctx context.Context, job pipeline.Job, state State, left *stored, now pipeline.Instant) {
+	nothing := []pipeline.Finding{}
+	for epoch := int64(1); epoch < job.Epoch; epoch++ {
+		row := state.Finalize[pipeline.FinalizeTask(epoch)]
+		for generation := int64(1); generation <= row.Generation; generation++ {
+			for round := range rounds {
+				next := groupOf{row.ID, round*maxGroups + 1, generation}
+				for h.groups[next] > 0 {
+					next.stage++
+				}
+				h.expect(job.ID, next, nothing, now)
+			}
+		}
+	}
+	for _, row := range state.Work {
+		items, _, _ := left.Items(ctx, job.ID, pipeline.TasksPrefix+string(row.ID)+pipeline.BodyInfix, "")
+		for _, item := range items {
+			body, err := pipeline.Decode[pipeline.StageBody](item.Body, item.Key)
+			if err == nil && row.Body(body.Stage) != body.Generation && len(body.Findings) > 0 {
+				h.expect(job.ID, groupOf{row.ID, body.Stage, body.Generation}, nothing, now)
+			}
+		}
+	}
 }
 
 // catchUp puts what may be on its way, so that it changes nothing when it arrives: a group is on the feed once.
@@ -77,7 +114,7 @@ func (f *Finalizer) hear(ctx context.Context, job pipeline.JobID, h heard) error
 		}
 		for _, group := range groups {
 			after = max(after, group.Seq)
-			h.groups[groupOf{group.Task, group.Stage, group.Generation}] = true
+			h.groups[groupOf{group.Task, group.Stage, group.Generation}] = len(group.Findings)
 			for _, finding := range group.Findings {
 				h.last[finding.ID] = finding
 			}
@@ -87,9 +124,17 @@ func (f *Finalizer) hear(ctx context.Context, job pipeline.JobID, h heard) error
 
 // emit puts on the feed what a reader does not know yet: the findings that stay, as confirmed, and those that do not,
 // as withdrawn. What the feed says already is not said again, so a repeat after a crash adds little or nothing.
-func (f *Finalizer) emit(ctx context.Context, claim pipeline.Claim, round int, job pipeline.Job, merged Merged, feed map[string]pipeline.Finding) error {
-	news := newsOf(merged, feed)
-	for part := round*maxGroups + 1; len(news) > 0; part++ {
+//
+// Who was frozen at one group, and has lost its claim since, puts no further one.
+func (f *Finalizer) emit(ctx context.Context, a pipeline.Attempt, round int, job pipeline.Job, merged Merged, feed map[string]pipeline.Finding) error {
+	claim, news := a.Claim(), newsOf(merged, feed)
+	first := round*maxGroups + 1
+	for part := first; len(news) > 0; part++ {
+		if part > first {
+			if err := a.Fence(ctx); err != nil {
+				return err
+			}
+		}
 		n := fitting(news)
 		group := pipeline.FindingGroup{
 			Job: job.ID, Task: claim.ID, Stage: part, Generation: claim.Generation,

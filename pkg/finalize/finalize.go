@@ -107,7 +107,7 @@ func (f *Finalizer) decide(ctx context.Context, a pipeline.Attempt, job pipeline
 	if err := f.catchUp(ctx, feed); err != nil {
 		return "", err
 	}
-	if err := f.emit(ctx, a.Claim(), round, job, merged, feed.last); err != nil {
+	if err := f.emit(ctx, a, round, job, merged, feed.last); err != nil {
 		return "", err
 	}
 	return result.Status, f.end(ctx, a.Claim(), job, result)
@@ -142,7 +142,7 @@ func (f *Finalizer) work(ctx context.Context, a pipeline.Attempt, job pipeline.J
 	if err != nil {
 		return fail(err)
 	}
-	feed, err := f.readFeed(ctx, job.ID, state, bodies)
+	feed, err := f.readFeed(ctx, job, state, left, bodies)
 	if err != nil {
 		return fail(err)
 	}

@@ -220,6 +220,35 @@ func TestFeed(t *testing.T) {
 			t.Errorf("the feed says %v in the end, and %v before what came late; want the one confirmed and the other withdrawn, both times", got, want)
 		}
 	})
+	t.Run("what a redrive has made void, and comes only then, changes nothing: of a stage, and of the finalize before", func(t *testing.T) {
+		b := newBench(t, d, 2)
+		void, stays := finding(1, "s1c1", "a", 0, 9), finding(0, "s2c1", "a", 20, 29)
+		b.answer(0, 2, pipeline.TaskDone, pipeline.Failure{}, func(body *pipeline.StageBody) {
+			if body.Stage == 2 {
+				body.Findings = []pipeline.Finding{stays}
+			}
+		})
+		b.answer(1, 1, pipeline.TaskAbandoned, pipeline.Fail(pipeline.Lost, "died"), func(body *pipeline.StageBody) { body.Findings = []pipeline.Finding{void} })
+		before := b.claim().claim // of a finalize that dies, with its first group on its way
+		reopened, row := b.job(), b.row(pipeline.WorkTask(1))
+		reopened.Epoch = 2
+		_, _, err := b.store.Redrive(b.Context(), pipeline.RedriveWrite{Task: row, Job: b.job(), Reopened: reopened, Now: b.clock.Now()})
+		b.must(err)
+		b.answer(1, 2, pipeline.TaskDone, pipeline.Failure{}, nil)
+		b.run()
+		want := b.feed()
+		confirmed := void
+		confirmed.State = pipeline.Confirmed
+		for _, late := range []pipeline.FindingGroup{
+			{Job: jobID, Task: row.ID, Stage: 1, Generation: row.Generation, Findings: []pipeline.Finding{void}},
+			{Job: jobID, Task: before.ID, Stage: 1, Generation: before.Generation, Findings: []pipeline.Finding{confirmed}},
+		} {
+			b.must(b.store.PutFindings(b.Context(), late))
+			if got := b.feed(); !reflect.DeepEqual(got, want) || got[stays.ID].State != pipeline.Confirmed {
+				t.Errorf("after the group of %s the feed says %v, and %v before it", late.Task, got, want)
+			}
+		}
+	})
 	t.Run("many long findings become several groups, each of them an item", func(t *testing.T) {
 		b := newBench(t, d, 3)
 		b.answerAll(3, func(body *pipeline.StageBody) {

@@ -2,7 +2,6 @@ package function
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -44,8 +43,15 @@ func OpenModel(ctx context.Context, env config.Environment) (pipeline.Model, err
 
 // modelKey is the server's key: the environment's, or that of the secret which it names.
 func modelKey(ctx context.Context, env config.Environment) (string, error) {
-	if env.ModelKey != "" || env.ModelKeySecret == "" {
-		return env.ModelKey, nil
+	switch {
+	case env.ModelKey != "":
+		key, err := keyIn("the value", env.ModelKey)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", config.ModelKeyVar, err)
+		}
+		return key, err
+	case env.ModelKeySecret == "":
+		return "", nil
 	}
 	clients, err := awsclient.New(ctx, awsclient.Settings{Endpoint: env.Endpoint})
 	if err != nil {
@@ -54,7 +60,7 @@ func modelKey(ctx context.Context, env config.Environment) (string, error) {
 	defer clients.Close()
 	secret, err := clients.Secret(ctx, env.ModelKeySecret)
 	if err == nil {
-		secret, err = keyIn(secret)
+		secret, err = keyIn("the secret", secret)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", config.ModelKeySecretVar, err)
@@ -62,16 +68,17 @@ func modelKey(ctx context.Context, env config.Environment) (string, error) {
 	return secret, nil
 }
 
-// keyIn is the key that a secret holds. What no server would take is told at the start, and not by each call.
-func keyIn(secret string) (string, error) {
-	key := strings.TrimSpace(secret)
+// keyIn is the key that a secret, or a variable, holds. What no server would take is told at the start, and not by each
+// call.
+func keyIn(what, text string) (string, error) {
+	key := strings.TrimSpace(text)
 	switch {
 	case key == "":
-		return "", errors.New("the secret is empty: store the server's key in it, as plain text")
+		return "", fmt.Errorf("%s is empty: store the server's key in it, as plain text", what)
 	case strings.HasPrefix(key, "{"):
-		return "", errors.New("the secret holds JSON (a list of keys and values): store the server's key alone in it, as plain text")
+		return "", fmt.Errorf("%s holds JSON (a list of keys and values): store the server's key alone in it, as plain text", what)
 	case strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }):
-		return "", errors.New("the secret holds something that is no key, with spaces, line breaks or other characters in it: store the server's key alone in it, as plain text")
+		return "", fmt.Errorf("%s holds something that is no key, with spaces, line breaks or other characters in it: store the server's key alone in it, as plain text", what)
 	}
 	return key, nil
 }

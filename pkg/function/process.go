@@ -44,6 +44,7 @@ type Process struct {
 	busy   *busy
 	heart  heart
 	events sync.WaitGroup // that are being answered
+	rest   rest
 
 	drain context.Context // done when the process was asked to end
 	hard  context.Context // done when what is in flight must be dropped
@@ -77,6 +78,8 @@ func New(env config.Environment, parts Parts) (*Process, error) {
 	if parts.Model != nil {
 		p.Model = parts.Model.Info()
 	}
+	p.rest.close = idleClosers(parts)
+	p.awake()
 	p.beat()
 	p.drain, p.begin = context.WithCancel(context.Background())
 	p.hard, p.drop = context.WithCancel(context.Background())

@@ -19,8 +19,7 @@ import (
 // Nothing is claimed that there is no time for, and what is claimed is released before the time is over: a slow model
 // never becomes a time-out.
 func (p *Process) HandleQueue(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
-	p.events.Add(1)
-	defer p.events.Done()
+	defer p.Event()()
 	defer p.telling(ctx)()
 	drain, stop, err := p.time(ctx)
 	if err != nil {

@@ -20,6 +20,7 @@ const sweepMargin = 10 * time.Second
 
 // HandleSchedule sweeps once, in the time that the event has. What it does not get to, the next one does.
 func (p *Process) HandleSchedule(ctx context.Context, _ events.EventBridgeEvent) error {
+	defer p.Event()()
 	defer p.telling(ctx)()
 	within := config.ReapTimeout - sweepMargin
 	if deadline, has := ctx.Deadline(); has {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"holdfast/pkg/pipeline"
@@ -29,12 +28,13 @@ func billed(r pipeline.Request, cause string, err error) *pipeline.ModelError {
 	return e
 }
 
-// unanswered is a request without an answer: not billed if it never left, perhaps billed otherwise.
-func unanswered(ctx context.Context, err error) error {
+// unanswered is a request without an answer: not billed if it never left, for want of a connection; perhaps billed
+// otherwise.
+func unanswered(ctx context.Context, left bool, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if errors.Is(err, syscall.ECONNREFUSED) || strings.Contains(err.Error(), "no such host") {
+	if !left {
 		return failed(pipeline.Unavailable, "", "nobody answers at the model's address", err)
 	}
 	return failed(pipeline.Ambiguous, "", "the model did not answer; the call may have been billed", err)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 
 	"holdfast/pkg/pipeline"
@@ -105,7 +106,9 @@ func (m *Model) Complete(ctx context.Context, r pipeline.Request) (pipeline.Resp
 	if err != nil {
 		return pipeline.Response{}, failed(pipeline.Invalid, "", "the request cannot be written", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(m.cfg.URL, "/")+"/chat/completions", bytes.NewReader(body))
+	left := false // the request, perhaps
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { left = true }})
+	req, err := http.NewRequestWithContext(traced, http.MethodPost, strings.TrimSuffix(m.cfg.URL, "/")+"/chat/completions", bytes.NewReader(body))
 	if err != nil {
 		return pipeline.Response{}, failed(pipeline.Rejected, "", "the model's address is none", err)
 	}
@@ -115,7 +118,7 @@ func (m *Model) Complete(ctx context.Context, r pipeline.Request) (pipeline.Resp
 	}
 	resp, err := m.client.Do(req)
 	if err != nil {
-		return pipeline.Response{}, unanswered(ctx, err)
+		return pipeline.Response{}, unanswered(ctx, left, err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))

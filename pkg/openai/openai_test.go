@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -33,6 +34,15 @@ func serve(t *testing.T, handler http.HandlerFunc) *openai.Model {
 		server.Close()
 	})
 	return m
+}
+
+// serveAddress is that of a server without TLS.
+func serveAddress(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // echo is a model that answers with what it was asked.
@@ -142,6 +152,23 @@ func TestConnections(t *testing.T) {
 		_ = listener.Close()
 		if got := kind(openai.New(openai.Config{URL: url})); got != pipeline.Unavailable {
 			t.Errorf("got %s, want unavailable", got)
+		}
+	})
+	t.Run("a connection that is never made is an outage, and free", func(t *testing.T) {
+		other := httptest.NewTLSServer(http.NotFoundHandler()) // nobody vouches for it
+		defer other.Close()
+		other.Config.ErrorLog = log.New(io.Discard, "", 0)
+		for what, url := range map[string]string{
+			"a name that is none":      "http://nobody.invalid",
+			"a certificate of nobody":  other.URL,
+			"no TLS where it is asked": strings.Replace(serveAddress(t), "http:", "https:", 1),
+			"no port that can be":      "http://127.0.0.1:99999",
+		} {
+			m := openai.New(openai.Config{URL: url})
+			if got := kind(m); got != pipeline.Unavailable {
+				t.Errorf("%s: got %s, want unavailable", what, got)
+			}
+			m.Close()
 		}
 	})
 	t.Run("a cancelled call is no failure of the model", func(t *testing.T) {

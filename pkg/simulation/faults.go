@@ -204,6 +204,7 @@ func (w *World) deploy(kind Kind, x *waiter) {
 	swap := func(p *process) {
 		if p.running() && !p.drained {
 			p.drained = true
+			w.audit.Drained(p.name, w.trueTime())
 			p.drain()
 			w.replace(p)
 		}

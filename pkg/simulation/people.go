@@ -79,10 +79,20 @@ func (h *people) care(w *World, id pipeline.JobID) {
 	}
 }
 
+// told lets the auditor look at what a person is told of a command.
+func (w *World) told(command func() (pipeline.Job, error)) error {
+	began := w.trueTime()
+	job, err := command()
+	if err == nil {
+		w.audit.Told(job, began)
+	}
+	return err
+}
+
 // start starts a held job, once it is split.
 func (h *people) start(ctx context.Context, w *World, id pipeline.JobID) error {
 	for range 200 {
-		_, err := w.desk.system.Submitter.Start(ctx, id)
+		err := w.told(func() (pipeline.Job, error) { return w.desk.system.Submitter.Start(ctx, id) })
 		if err == nil || h.ctx.Err() != nil {
 			return err
 		}
@@ -130,8 +140,7 @@ func (h *people) act(w *World, kind Kind, x *waiter) {
 	switch kind {
 	case CancelJob:
 		h.do(func(ctx context.Context) error {
-			_, err := desk.Submitter.Cancel(ctx, id, "enough")
-			return err
+			return w.told(func() (pipeline.Job, error) { return desk.Submitter.Cancel(ctx, id, "enough") })
 		})
 	case PauseJob:
 		h.pause(w, x, id, 2)
@@ -157,8 +166,7 @@ func (h *people) act(w *World, kind Kind, x *waiter) {
 func (h *people) pause(w *World, x *waiter, id pipeline.JobID, again int) {
 	submitter := w.desk.system.Submitter
 	h.do(func(ctx context.Context) error {
-		_, err := submitter.Pause(ctx, id)
-		return err
+		return w.told(func() (pipeline.Job, error) { return submitter.Pause(ctx, id) })
 	})
 	h.later(1)
 	w.later(w.between(x, time.Second, 20*time.Minute), "resume", string(id), func() {
@@ -200,7 +208,7 @@ func (h *people) tell(w *World, name string) {
 // resume resumes until it has worked: a job that is paused for ever is nobody's mistake.
 func (h *people) resume(ctx context.Context, w *World, id pipeline.JobID) error {
 	for range 50 {
-		_, err := w.desk.system.Submitter.Resume(ctx, id)
+		err := w.told(func() (pipeline.Job, error) { return w.desk.system.Submitter.Resume(ctx, id) })
 		job, read := w.store.Job(w.ctx, id)
 		if err == nil || read == nil && job.Status != pipeline.JobPaused {
 			return err

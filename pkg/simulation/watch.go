@@ -166,17 +166,20 @@ func (s *watched) OpenBudget(ctx context.Context, job pipeline.JobID, ceiling pi
 
 func (s *watched) RaiseBudget(ctx context.Context, ref pipeline.Ref, generation int64, amount pipeline.Money) error {
 	err := s.Store.RaiseBudget(ctx, ref, generation, amount)
-	return s.money(ref.Job, amount, err)
+	return s.money(ref.Job, s.w.audit.Raised(ref, generation, amount), err)
 }
 
 func (s *watched) Reserve(ctx context.Context, job pipeline.JobID, r pipeline.Reservation, settle ...pipeline.Reservation) (b pipeline.Budget, err error) {
+	s.w.audit.Settles(s.p.name, job, settle)
 	b, err = s.Store.Reserve(ctx, job, r, settle...)
+	s.w.audit.Short(job, r, b, errors.Is(err, pipeline.ErrCeiling))
 	s.w.note("%s for %s generation %d stage %d", r.Amount, r.Task, r.Generation, r.Stage)
 	_ = s.money(job, 0, err)
 	return b, err
 }
 
 func (s *watched) Settle(ctx context.Context, job pipeline.JobID, settle ...pipeline.Reservation) (b pipeline.Budget, err error) {
+	s.w.audit.Settles(s.p.name, job, settle)
 	b, err = s.Store.Settle(ctx, job, settle...)
 	_ = s.money(job, 0, err)
 	return b, err

@@ -66,7 +66,11 @@ func (c *canary) submit(ctx context.Context, marker string, model pipeline.Model
 	}
 	definition := c.cfg.Definition
 	definition.Title = name // so that it is this job's alone, and goes with it
-	job, _, err := c.system.Submitter.Submit(ctx, submit.Submission{
+	if ctx.Err() != nil {
+		return pipeline.Job{}, context.Cause(ctx)
+	}
+	// Begun, it is not given up in the middle: what was written would be nobody's to remove.
+	job, _, err := c.system.Submitter.Submit(context.WithoutCancel(ctx), submit.Submission{
 		Name: name, Source: []byte("Canary " + name + "\n\n" + text), Definition: definition, Model: model, Hold: hold,
 		Fresh: true, // no reply of an earlier check: each has its own calls to make
 	})

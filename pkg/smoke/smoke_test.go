@@ -2,10 +2,12 @@ package smoke_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"holdfast/pkg/pipeline"
+	"holdfast/pkg/pipelinetest"
 	"holdfast/pkg/smoke"
 )
 
@@ -39,6 +41,31 @@ func TestACanaryThatIsStoppedAtItsDeadLetterTakesItBack(t *testing.T) {
 			b.Errorf("%d letters and %d jobs are left, error %v, %v", len(letters), r.Left, err, failed)
 		}
 	}, func(b *bench) { b.work = func(q pipeline.Queue) pipeline.Queue { return stopsIt{q, b} } })
+}
+
+// Over a network the answer to a write is lost with the request that is given up.
+func TestACanaryThatIsStoppedWhileItSubmitsLeavesNothing(t *testing.T) {
+	for nth := range 3 {
+		in(t, func(b *bench, r smoke.Report, err error) {
+			jobs, _, failed := b.back.Store.Jobs(t.Context(), smoke.Tenant, "", 100)
+			if err != nil || failed != nil || len(jobs) > 0 || r.Left > 0 || !r.Stopped {
+				b.Errorf("submit %d: %d jobs are there, stopped %v, error %v, %v", nth, len(jobs), r.Stopped, err, failed)
+			}
+		}, func(b *bench) {
+			b.store = func(s pipeline.Store) pipeline.Store {
+				return pipelinetest.Wrap(s, func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+					err := do(ctx)
+					if op.Name != "Submit" {
+						return err
+					}
+					if nth--; nth == -1 {
+						b.interrupt()
+					}
+					return errors.Join(err, ctx.Err())
+				})
+			}
+		})
+	}
 }
 
 func TestAWorkerThatComesTooLateToBeKilledIsFollowedByAnother(t *testing.T) {

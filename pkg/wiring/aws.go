@@ -75,6 +75,7 @@ func OpenAWS(ctx context.Context, a AWS, p pipeline.Policy) (*Backend, error) {
 			}
 			return store.Forget(ctx, job, replies)
 		},
+		CloseIdle: clients.Close,
 		Close: func() error {
 			clients.Close()
 			return nil

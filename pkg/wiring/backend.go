@@ -33,7 +33,9 @@ type Backend struct {
 	Shared Addresses
 	// Forget removes an ended job for good, with those replies and blobs; nil where nothing is ever removed.
 	Forget func(ctx context.Context, job pipeline.Job, replies []pipeline.ReplyKey, blobs []string) error
-	Close  func() error
+	// CloseIdle closes the connections that nobody uses, and the next requests open others; nil where there are none.
+	CloseIdle func()
+	Close     func() error
 }
 
 // Addresses are links by which somebody without credentials may put or get one blob, for a while.

@@ -58,6 +58,7 @@ type Auditor struct {
 	claimIDs map[string]pipeline.Ref
 	letters  map[pipeline.Ref]int
 	sent     map[message]int
+	bells    map[bell]int
 	unsaved  map[saving]string
 	failed   pipeline.Instant // when the model last failed a call, or its answer was lost
 	step     int              // counts what was seen, so that before and after can be told within a moment
@@ -68,7 +69,7 @@ func New(cfg Config) *Auditor {
 	return &Auditor{
 		cfg: cfg, ctx: context.Background(), checked: map[string]int{}, rows: map[pipeline.Ref]*row{}, jobs: map[pipeline.JobID]*job{},
 		workers: map[string]*worker{}, replies: map[pipeline.ReplyKey]*reply{}, claimIDs: map[string]pipeline.Ref{},
-		letters: map[pipeline.Ref]int{}, sent: map[message]int{}, unsaved: map[saving]string{},
+		letters: map[pipeline.Ref]int{}, sent: map[message]int{}, bells: map[bell]int{}, unsaved: map[saving]string{},
 	}
 }
 
@@ -99,14 +100,21 @@ type claim struct {
 	ended      string         // the op that ended it
 	tries      map[string]int // that were sent, by call
 	rung       bool           // by its own worker, when that was asked to stop
-	back       int            // tries that came back
-	charged    int            // of those, and not free
+	allowed    int            // tries of the task's life when it began
+	free       int            // tries that came back and cost nothing
+	unsettled  map[string]pipeline.Kind
+	refused    pipeline.Instant // when an end under it was refused, though the row was its own
+	quota      pipeline.Instant // until then the model has no quota
+	others     bool             // money ran short while others held some
+	back       int              // tries that came back
+	charged    int              // of those, and not free
 	cost       pipeline.Money
 }
 
 // worker is what the auditor remembers of a process.
 type worker struct {
 	dead    bool
+	drained pipeline.Instant // when it was asked to stop
 	frozen  pipeline.Instant // until then it was
 	trouble []pipeline.Instant
 	late    bool                      // a write of its landed late, some time
@@ -143,6 +151,9 @@ func (a *Auditor) Died(name string) {
 	defer a.mu.Unlock()
 	a.worker(name).dead = true
 }
+
+// Drained tells that a worker was asked to stop.
+func (a *Auditor) Drained(name string, at pipeline.Instant) { a.worker(name).drained = at }
 
 // Frozen tells that a process sees and does nothing until then.
 func (a *Auditor) Frozen(name string, until pipeline.Instant) { a.worker(name).frozen = until }
@@ -185,13 +196,14 @@ func (a *Auditor) Restored() {
 	}
 	a.order = a.order[:0]
 	clear(a.claimIDs)
+	clear(a.bells)
 	for id := range a.jobs {
 		now, err := a.cfg.Store.Job(a.ctx, id)
 		if err != nil {
 			delete(a.jobs, id) // it was submitted later: its person submits again
 			continue
 		}
-		*a.jobs[id] = job{Job: now, ends: map[int64]int{}, feed: map[string]said{}, groups: map[group]bool{}}
+		*a.jobs[id] = job{Job: now, ends: map[int64]int{}, feed: map[string]said{}, groups: map[group]bool{}, left: map[pipeline.JobStatus]pipeline.Instant{}, raises: map[raise]bool{}}
 		rows, err := pipeline.AllTasks(a.ctx, a.cfg.Store, id)
 		if err != nil {
 			continue

@@ -17,6 +17,7 @@ type Try struct {
 	row    *row // whose it is; nil if that is not known
 	sent   pipeline.Instant
 	over   bool
+	free   bool // it came back and cost nothing
 }
 
 // reply is what is known of a stored answer.
@@ -48,6 +49,8 @@ func (a *Auditor) Asked(by string, sent pipeline.Instant, policy *pipeline.Polic
 	t := &Try{by: by, key: r.Key, call: call, sent: sent, policy: policy}
 	known, c := a.holds(by, chunk)
 	id := by + " asks " + call
+	drained := a.worker(by).drained
+	a.check("P8", id, drained == 0 || sent <= drained, "a try is sent %v after its worker was asked to stop: who stops it does not wait for the answer", sent.Sub(drained))
 	if stored := a.replies[r.Key]; stored != nil && !a.restored {
 		read := a.worker(by).looked[r.Key]
 		a.check("P8", id, read == 0 || len(a.jobs) > 1, "it asks what it has read the answer of: stored by %s at %s", stored.by, stored.at)
@@ -143,6 +146,7 @@ func (a *Auditor) Answered(t *Try, at pipeline.Instant, r pipeline.Response, pri
 		if r.Stop == pipeline.StopEnd && len(r.Text) > 0 && r.Text[len(r.Text)-1] == '}' && t.row != nil {
 			a.unsaved[saving{t.by, t.key}] = t.call
 		}
+		a.gotAnswer(t)
 		return
 	}
 	a.failed = at
@@ -151,7 +155,9 @@ func (a *Auditor) Answered(t *Try, at pipeline.Instant, r pipeline.Response, pri
 	case pipeline.Throttled, pipeline.Quota, pipeline.Rejected, pipeline.Unavailable, pipeline.TooLong:
 		free = true
 	}
+	t.free = free
 	a.over(t, at, !free, cost)
+	a.failing(t, at, failed)
 }
 
 // Unanswered tells that an answer never arrived: its worker died, or gave up waiting. It may have been billed.
@@ -160,6 +166,7 @@ func (a *Auditor) Unanswered(t *Try, at pipeline.Instant, cost pipeline.Money) {
 	defer a.mu.Unlock()
 	a.failed = at
 	a.over(t, at, true, cost)
+	a.failing(t, at, &pipeline.ModelError{Failure: pipeline.Failure{Kind: pipeline.Ambiguous}})
 }
 
 func (a *Auditor) over(t *Try, at pipeline.Instant, charged bool, cost pipeline.Money) {
@@ -172,6 +179,9 @@ func (a *Auditor) over(t *Try, at pipeline.Instant, charged bool, cost pipeline.
 	if n := len(t.row.claims); n > 0 && t.row.claims[n-1].id == t.claim {
 		last := &t.row.claims[n-1]
 		last.back++
+		if t.free {
+			last.free++
+		}
 		if charged {
 			last.charged++
 			last.cost += cost
@@ -241,6 +251,7 @@ func (a *Auditor) Unsaved(by string) {
 // Sent looks at bells.
 func (a *Auditor) Sent(by string, messages []pipeline.Message, excused bool) {
 	for _, m := range messages {
+		a.rings(by, m.Ref())
 		key := message{m.Ref(), m.Generation, m.Ring}
 		a.sent[key]++
 		known := a.rows[m.Ref()]

@@ -124,6 +124,8 @@ func (a *Auditor) ended(w Write, known *row, b, n *pipeline.Task) {
 	a.became(w, b, n, r, known)
 	a.accounted(w, known, r)
 	a.putOff(w, r)
+	a.givenBack(w, known, n)
+	a.fairly(w, known, n, r)
 	switch n.Status {
 	case pipeline.TaskCancelled:
 		a.stopped(w, b, r.Failure)
@@ -143,7 +145,7 @@ func (a *Auditor) accounted(w Write, known *row, r pipeline.Record) {
 	id, c := w.Ref.String(), known.claims[len(known.claims)-1]
 	if w.Op == EndClaim {
 		a.check("P4", id, r.Tries >= c.back, "%d tries came back in this attempt, its record has %d", c.back, r.Tries)
-		named := a.journal(w)
+		named := a.journal(w.Ref, w.Before.Generation)
 		a.check("P4", id, named >= c.back, "%d tries came back in this attempt, its journal names %d", c.back, named)
 	}
 	sent := 0
@@ -158,21 +160,20 @@ func (a *Auditor) accounted(w Write, known *row, r pipeline.Record) {
 	}
 }
 
-// journal is how many tries of the claim that ended are named, each with its call, and its reason if it failed.
-func (a *Auditor) journal(w Write) (named int) {
-	generation := w.Before.Generation
+// journal is how many tries of an attempt are named, each with its call, and its reason if it failed.
+func (a *Auditor) journal(ref pipeline.Ref, generation int64) (named int) {
 	for page := 0; ; page++ {
-		body, found := a.item(w.Ref.Job, pipeline.JournalKey(w.Ref.ID, generation, page))
+		body, found := a.item(ref.Job, pipeline.JournalKey(ref.ID, generation, page))
 		if !found {
 			return named
 		}
 		j, err := pipeline.Decode[pipeline.Journal](body, "journal")
-		if !a.check("P4", w.Ref.String(), err == nil, "its journal cannot be read: %v", err) {
+		if !a.check("P4", ref.String(), err == nil && j.Task == ref.ID && j.Generation == generation, "the journal of attempt %d cannot be read, or is that of %d: %v", generation, j.Generation, err) {
 			return named
 		}
 		named += len(j.Tries)
 		for _, t := range j.Tries {
-			a.check("P4", w.Ref.String(), t.Call != "" && (t.Failure.None() || t.Failure.Cause != ""), "a try of %q that failed (%s) does not say why", t.Call, t.Failure.Kind)
+			a.check("P4", ref.String(), t.Call != "" && (t.Failure.None() || t.Failure.Cause != ""), "a try of %q that failed (%s) does not say why", t.Call, t.Failure.Kind)
 		}
 	}
 }
@@ -237,6 +238,7 @@ func (a *Auditor) expired(w Write, known *row, b, n *pipeline.Task) {
 	a.check("P4", id, n.EndedBy == pipeline.ExpiredBy, "ended by %q, want %q", n.EndedBy, pipeline.ExpiredBy)
 	a.check("P3", id, n.Allowed == b.Allowed, "a lost attempt's tries were given back: %d -> %d", b.Allowed, n.Allowed)
 	a.healthy(w, known)
+	a.forgotten(w, known)
 	a.endClaim(known, w)
 	if r, ok := a.record(w, b.Generation, pipeline.ExpiredBy); ok {
 		a.check("P4", id, r.Outcome == pipeline.Died && r.Failure.Kind == pipeline.Lost, "the record of a lost attempt says %s: %s", r.Outcome, r.Failure)
@@ -283,6 +285,8 @@ func (a *Auditor) closed(w Write, b, n *pipeline.Task) {
 	a.check("P4", id, n.EndedBy == b.EndedBy, "closed, and its last attempt was ended by %q, not by %q", n.EndedBy, b.EndedBy)
 	switch n.Status {
 	case pipeline.TaskCancelled:
+		j := a.jobs[w.Ref.Job]
+		a.check("P1", id, b.ID.Kind() != pipeline.TaskFinalize || j == nil || j.Status.Ended() || a.restored, "the finalize is closed, and its job is %s: nobody writes its result", j.status())
 		a.stopped(w, b, n.Reason)
 	case pipeline.TaskAbandoned:
 		a.check("P6", id, b.Attempts >= w.Policy.MaxAttempts, "given up after %d attempts, the policy allows %d", b.Attempts, w.Policy.MaxAttempts)

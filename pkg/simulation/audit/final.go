@@ -63,6 +63,10 @@ func (a *Auditor) finalRow(ref pipeline.Ref, letters []pipeline.DeadLetter) {
 		if a.check("P4", id, c.ended != "" || a.restored, "claim %s of %s has no end", c.id, c.by) && !a.restored {
 			_, found := a.item(ref.Job, pipeline.RecordKey(ref.ID, c.generation, ender))
 			a.check("P4", id, found, "attempt %d of %s left no record", c.generation, c.by)
+			if c.ended == string(EndClaim) && len(a.jobs) == 1 && ref.ID.Kind() == pipeline.TaskWork { // whatever landed late
+				named := a.journal(ref, c.generation)
+				a.check("P4", id, named >= c.back, "%d tries came back in attempt %d, its journal names %d in the end", c.back, c.generation, named)
+			}
 		}
 	}
 	if now.Status == pipeline.TaskAbandoned {
@@ -78,6 +82,7 @@ func (a *Auditor) finalJob(id pipeline.JobID, j *job) {
 	for epoch, n := range j.ends {
 		a.check("P2", string(id), n == 1, "epoch %d ended %d times", epoch, n)
 	}
+	a.feedInTheEnd(j)
 	b, err := a.cfg.Store.Budget(a.ctx, id)
 	if err != nil || a.restored {
 		return

@@ -26,6 +26,8 @@ type job struct {
 	ceiling   bool // money ran short
 	feed      map[string]said
 	groups    map[group]bool
+	left      map[pipeline.JobStatus]pipeline.Instant // when it had a status last
+	raises    map[raise]bool
 }
 
 func (j *job) was(s pipeline.JobStatus) bool { return j.Status == s }
@@ -71,7 +73,7 @@ func (a *Auditor) Job(w JobWrite) {
 	a.open(w.After)
 	if w.Before.ID == "" {
 		a.check("P2", id, w.Op == Put, "%s brought a job to life", w.Op)
-		a.jobs[w.After.ID] = &job{Job: w.After, moved: w.At, deadlines: 1, ends: map[int64]int{}, feed: map[string]said{}, groups: map[group]bool{}}
+		a.jobs[w.After.ID] = &job{Job: w.After, moved: w.At, deadlines: 1, ends: map[int64]int{}, feed: map[string]said{}, groups: map[group]bool{}, left: map[pipeline.JobStatus]pipeline.Instant{}, raises: map[raise]bool{}}
 		return
 	}
 	j := a.jobs[w.After.ID]
@@ -90,8 +92,8 @@ func (a *Auditor) Job(w JobWrite) {
 	if w.Before.Status != w.After.Status {
 		a.moved(w, j)
 	}
-	if w.Op == Redrive && w.After.Status == pipeline.JobPaused {
-		j.shifts = w.At
+	if w.Op == Redrive {
+		a.reopened(w, j)
 	}
 	if w.Before.Deadline != w.After.Deadline {
 		j.deadlines++
@@ -100,6 +102,7 @@ func (a *Auditor) Job(w JobWrite) {
 		a.check("P5", id, w.After.Deadline > w.Before.Deadline || begins && w.After.Deadline > w.At, "%s brought the deadline forward: %s -> %s", w.Op, w.Before.Deadline, w.After.Deadline)
 	}
 	j.Job = w.After
+	a.check("P5", id, j.Status.Ended() || j.EndedAt == 0 && j.Result == "", "it is %s, and says that it ended at %s with %q", j.Status, j.EndedAt, j.Result)
 	if w.After.Status.Ended() && !w.Before.Status.Ended() {
 		a.jobEnded(w, j)
 	}
@@ -121,7 +124,7 @@ func (a *Auditor) open(j pipeline.Job) {
 
 func (a *Auditor) moved(w JobWrite, j *job) {
 	id := string(w.After.ID)
-	j.moved = w.At
+	j.moved, j.left[w.Before.Status] = w.At, w.At
 	if w.Op == Redrive {
 		from := w.Before.Status
 		a.check("P5", id, from != pipeline.JobCancelled && from != pipeline.JobCancelling && from != pipeline.JobCompleted, "a job that is %s was redriven", from)
@@ -138,6 +141,7 @@ func (a *Auditor) moved(w JobWrite, j *job) {
 		slept, shifted := w.At.Sub(j.shifts), w.After.Deadline.Sub(w.Before.Deadline)
 		person := a.worker(w.By) // whose resume may have been on its way for long
 		a.check("P6", id, shifted >= slept-30*time.Second || person.late || person.frozen >= j.shifts, "it was paused for %v, and has %v more for it", slept, shifted)
+		a.check("P7", id, shifted <= slept+5*time.Minute, "it was paused for %v, and has %v more for it", slept, shifted)
 	}
 	j.paused = 0
 	switch w.After.Status {

@@ -53,6 +53,7 @@ func (a *Auditor) Row(w Write) {
 		a.outside(w)
 		return
 	}
+	a.mayRing(w)
 	b, n := w.Before, w.After
 	known := a.rows[w.Ref]
 	if known == nil {
@@ -105,12 +106,14 @@ func (a *Auditor) outside(w Write) {
 		if a.check("P2", id, w.Op == Put, "%s brought a row to life that was not there", w.Op) {
 			a.adopt(*w.After)
 			a.born(w.After)
+			a.mayRing(w)
 			a.index(w.Ref.DueShard(), w.At)
 		}
 	case w.After == nil:
 		a.check("P1", id, false, "%s removed the row", w.Op)
 	default:
 		a.check("P5", id, reflect.DeepEqual(w.Before, w.After), "%s was refused (%v) and changed the row all the same", w.Op, w.Err)
+		a.refused(w)
 	}
 }
 
@@ -118,6 +121,11 @@ func (a *Auditor) outside(w Write) {
 func (a *Auditor) born(t *pipeline.Task) {
 	id := t.Ref.String()
 	a.check("P10", id, t.Status.Ended() || t.DueAt != 0, "the row is born without a time at which the reaper looks at it")
+	if j := a.jobs[t.Job]; j != nil && t.ID.Kind() == pipeline.TaskWork {
+		shown := j.Tries * a.cfg.Definition.Calls()
+		a.check("P3", id, t.MaxTries <= shown, "the row may have %d tries; %d were shown before the job began", t.MaxTries, shown)
+		a.check("P9", id, j.Status != pipeline.JobPlanned || t.Status != pipeline.TaskPending, "the row may be claimed, and its job is only planned")
+	}
 	a.check("P2", id, t.Accepted == 0 && t.Attempts == 0 && t.Deferrals == 0, "the row is born with %d attempts, %d deferrals and %d stages accepted", t.Attempts, t.Deferrals, t.Accepted)
 }
 
@@ -176,8 +184,10 @@ func (a *Auditor) claimed(w Write, known *row, b, n *pipeline.Task) {
 		other := a.holdsOther(w)
 		a.check("P6", id, other == "", "a row lost %d times was claimed by %s, which works on %s too", b.Losses, w.By, other)
 	}
+	a.check("P6", id, n.Answers == 0, "the claim begins with %d answers, which an attempt before it got", n.Answers)
+	a.check("P7", id, n.Rings == 0, "%d rings are counted since the claim", n.Rings)
 	a.claimIDs[w.ClaimID] = w.Ref
-	known.claims = append(known.claims, claim{id: w.ClaimID, by: w.By, generation: n.Generation, at: w.At, kept: w.At, step: a.step})
+	known.claims = append(known.claims, claim{id: w.ClaimID, by: w.By, generation: n.Generation, at: w.At, kept: w.At, step: a.step, allowed: n.Allowed})
 	known.rings = nil
 }
 
@@ -278,9 +288,10 @@ func (a *Auditor) redriven(w Write, known *row, b, n *pipeline.Task) {
 	id := w.Ref.String()
 	a.check("P5", id, b.Status.Ended(), "redriven while %s", b.Status)
 	a.check("P5", id, n.Status == pipeline.TaskPending && n.Generation == b.Generation+1, "a redrive left it %s at generation %d", n.Status, n.Generation)
-	a.check("P7", id, n.Attempts == 0 && n.Deferrals == 0 && n.Losses == 0, "a redrive left %d attempts, %d deferrals, %d losses", n.Attempts, n.Deferrals, n.Losses)
+	a.check("P7", id, n.Attempts == 0 && n.Deferrals == 0 && n.Losses == 0 && n.Rings == 0, "a redrive left %d attempts, %d deferrals, %d losses, %d rings", n.Attempts, n.Deferrals, n.Losses, n.Rings)
 	a.check("P3", id, n.MaxTries > b.MaxTries && n.Allowed == b.Allowed, "a redrive raised the cap of tries from %d to %d, allowed %d -> %d", b.MaxTries, n.MaxTries, b.Allowed, n.Allowed)
 	a.check("P8", id, n.Accepted <= b.Accepted, "a redrive accepted a stage")
+	a.mayPay(b)
 	known.rings, known.pendingAt = nil, w.At
 	delete(a.letters, w.Ref)
 }

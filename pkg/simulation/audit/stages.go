@@ -2,6 +2,7 @@ package audit
 
 import (
 	"slices"
+	"strings"
 
 	"holdfast/pkg/pipeline"
 )
@@ -41,6 +42,7 @@ func (a *Auditor) body(w Write, n *pipeline.Task, item []byte) {
 		return
 	}
 	calls := a.cfg.Definition.Stages[n.Accepted-1].Calls
+	a.judged(w, body)
 	before := a.earlier(n)
 	a.onFeed(n)
 	a.check("P1", id, len(body.Cells) == len(calls), "stage %d has %d calls, its body %d cells", n.Accepted, len(calls), len(body.Cells))
@@ -135,9 +137,25 @@ func (a *Auditor) Published(by string, g pipeline.FindingGroup, err error) {
 	r := a.rows[pipeline.Ref{Job: g.Job, ID: g.Task}]
 	if err == nil {
 		a.again(by, g)
+		a.isOnFeed(g)
 	}
 	if err != nil || r == nil || g.Task.Kind() != pipeline.TaskWork {
 		return
 	}
-	a.check("P2", r.Ref.String(), r.accepted[acceptance{g.Stage, g.Generation}] || a.restored, "%s published findings of stage %d under generation %d, which was never accepted", by, g.Stage, g.Generation)
+	shows := len(g.Findings) > 0 // an empty group keeps its place, so that nothing void arrives there
+	a.check("P2", r.Ref.String(), !shows || r.accepted[acceptance{g.Stage, g.Generation}] || a.restored, "%s published findings of stage %d under generation %d, which was never accepted", by, g.Stage, g.Generation)
+}
+
+// judged: what is found is what the stored answers say, not what another asker of the same was told.
+func (a *Auditor) judged(w Write, body pipeline.StageBody) {
+	texts := ""
+	for _, c := range body.Cells {
+		if c.State == pipeline.CellAnswered {
+			found, _, _ := a.cfg.Store.Replies(a.ctx, []pipeline.ReplyKey{c.Key})
+			texts += found[c.Key].Text
+		}
+	}
+	for _, f := range body.Findings {
+		a.check("P8", w.Ref.String(), strings.Contains(texts, `"rationale": "`+f.Rationale+`"`), "it finds %q, which no stored answer of its stage says", f.Rationale)
+	}
 }

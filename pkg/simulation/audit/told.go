@@ -86,3 +86,32 @@ func (a *Auditor) Submitted(told pipeline.Job, began pipeline.Instant) {
 	lost := j.Status == pipeline.JobFailed || j.Status == pipeline.JobCancelled
 	a.check("P1", string(j.ID), !lost || j.ended == 0 || j.ended >= began, "who submits it at %s is told that it is there; it was %s at %s", began, j.Status, j.ended)
 }
+
+// isOnFeed: a group that was put is there, and no other was taken for it.
+func (a *Auditor) isOnFeed(g pipeline.FindingGroup) {
+	for after := int64(0); ; {
+		groups, err := a.cfg.Store.Findings(a.ctx, g.Job, after, 0)
+		if err != nil || len(groups) == 0 {
+			break
+		}
+		for _, on := range groups {
+			after = on.Seq
+			if on.Task == g.Task && on.Stage == g.Stage && on.Generation == g.Generation {
+				return
+			}
+		}
+	}
+	a.check("P1", string(g.Job), false, "the findings of %s, stage %d, generation %d were put, and are not on the feed", g.Task, g.Stage, g.Generation)
+}
+
+// feedInTheEnd: who reads the feed when all is over knows what the last result says, whatever came late.
+func (a *Auditor) feedInTheEnd(j *job) {
+	if j.Result == "" || a.restored {
+		return
+	}
+	body, err := a.cfg.Store.Blob(a.ctx, j.Result)
+	r, bad := pipeline.Decode[pipeline.Result](body, "result")
+	if a.check("P1", string(j.ID), err == nil && bad == nil && r.Epoch == j.Epoch && r.Status == j.Status, "its result %s cannot be read in the end: %v %v", j.Result, err, bad) {
+		a.feed(j, r)
+	}
+}
