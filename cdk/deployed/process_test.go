@@ -4,6 +4,7 @@ package deployed
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -46,26 +47,48 @@ func (p *process) said() string {
 	return p.out.b.String()
 }
 
-// workd starts the polling process with the deployment's environment; the program is "" for that of this version.
+// workd starts the polling process with the environment that the stack puts out; the program is "" for that of this
+// version.
 func (b *bench) workd(program string, env ...string) *process {
 	b.t.Helper()
-	endpoint := b.endpoint // what other versions ask of AWS is not what the roles are compared with
+	told := b.workdEnvironment()
 	if program == "" {
 		program = filepath.Join(root, "dist", runtime.GOARCH, "image/workd")
-		endpoint = strings.ReplaceAll(b.told, "{process}", "workd")
+	} else {
+		told = append(told, "HOLDFAST_ENDPOINT="+b.endpoint) // what other versions ask of AWS is not what the roles are compared with
 	}
 	p := &process{b: b, cmd: exec.Command(program), ended: make(chan error, 1)}
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
-	p.cmd.Env = append(os.Environ(), append([]string{
-		"HOLDFAST_STACK=" + b.stack, "HOLDFAST_ENDPOINT=" + endpoint, "HOLDFAST_BUCKET=" + b.stack + "-blobs",
-		"HOLDFAST_MODEL=offline", "HOLDFAST_HEALTH_ADDRESS=127.0.0.1:0", "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
-	}, env...)...)
+	p.cmd.Env = slices.Concat(os.Environ(), told, []string{
+		"HOLDFAST_HEALTH_ADDRESS=127.0.0.1:0", "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
+	}, env)
 	if err := p.cmd.Start(); err != nil {
 		b.t.Fatal(err)
 	}
 	go func() { p.ended <- p.cmd.Wait() }()
 	b.t.Cleanup(p.stop)
 	return p
+}
+
+// workdEnvironment is what the stack that stands now tells a workd.
+func (b *bench) workdEnvironment() (told []string) {
+	b.t.Helper()
+	written, err := os.ReadFile(filepath.Join(root, "cdk/cdk.out/outputs.json"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var stacks map[string]struct{ WorkdEnvironment string }
+	if err := json.Unmarshal(written, &stacks); err != nil {
+		b.t.Fatal(err)
+	}
+	var variables map[string]string
+	if err := json.Unmarshal([]byte(stacks[b.stack+"-workers"].WorkdEnvironment), &variables); err != nil {
+		b.t.Fatalf("what the stack puts out for workd: %v", err)
+	}
+	for name, value := range variables {
+		told = append(told, name+"="+value)
+	}
+	return told
 }
 
 // stop asks it to end, and waits until it has.

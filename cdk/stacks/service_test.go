@@ -1,6 +1,7 @@
 package stacks_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
@@ -57,6 +58,12 @@ func TestATaskHasAllOfFargatesTimeToStop(t *testing.T) {
 			of := pair.(map[string]any)
 			told[template.Text(of["Name"])] = template.Text(of["Value"])
 		}
+		put, _ := d.workers.Outputs["WorkdEnvironment"].(map[string]any)
+		var elsewhere map[string]string
+		if err := json.Unmarshal([]byte(template.Text(put["Value"])), &elsewhere); err != nil {
+			t.Errorf("what a workd that runs elsewhere is told: %v", err)
+		}
+		same(t, "what a workd that runs elsewhere is told", elsewhere, told)
 		if _, err := config.ReadEnvironment(config.Workd, func(name string) (string, bool) { v, is := told[name]; return v, is }); err != nil {
 			t.Error(err)
 		}

@@ -23,6 +23,7 @@ func NewWorkers(scope constructs.Construct, s Settings) awscdk.Stack {
 	if s.Fargate() {
 		w.addService()
 	}
+	output(stack, "WorkdEnvironment", stack.ToJsonString(w.environment(config.Workd), nil)) // of a workd that runs elsewhere
 	w.addAlarms()
 	w.addDashboard()
 	return stack
