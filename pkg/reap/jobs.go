@@ -34,7 +34,7 @@ func (r *Reaper) openJobs(ctx context.Context, end time.Duration, report Report)
 			if !r.turn(job.ID) {
 				continue
 			}
-			if err := r.job(ctx, job, report); err != nil {
+			if err := guard(func() error { return r.job(ctx, job, report) }); err != nil {
 				errs = append(errs, fmt.Errorf("job %s: %w", job.ID, err))
 			}
 		}

@@ -55,7 +55,7 @@ func (r *Reaper) markEnded(ctx context.Context, end time.Duration, report Report
 			if r.cfg.Clock.Mono() >= end {
 				return errors.Join(errs...) // what is marked is off the list: the next one goes on
 			}
-			if err := r.markJob(ctx, job); err != nil {
+			if err := guard(func() error { return r.markJob(ctx, job) }); err != nil {
 				errs = append(errs, fmt.Errorf("job %s: %w", job.ID, err))
 				continue
 			}

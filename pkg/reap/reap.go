@@ -213,7 +213,11 @@ func (r *Reaper) page(ctx context.Context, shard int, rows []pipeline.Task, at *
 
 // row moves one row and keeps what went wrong from stopping the sweep. moved says that somebody else moved it meanwhile.
 func (r *Reaper) row(ctx context.Context, row pipeline.Task, jobs map[pipeline.JobID]standing, report Report) (moved bool) {
-	did, err := r.step(ctx, row, jobs)
+	var did string
+	err := guard(func() (err error) {
+		did, err = r.step(ctx, row, jobs)
+		return err
+	})
 	switch {
 	case err == nil:
 		r.mu.Lock()
@@ -237,9 +241,23 @@ func (r *Reaper) row(ctx context.Context, row pipeline.Task, jobs map[pipeline.J
 	return false
 }
 
+// guard does something for one row or job. Its panic is its error: one that nobody can look at without a bug must not
+// keep the sweeps, and the process that makes them beside its work, from all others.
+func guard(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v, in %s", p, pipeline.Place())
+		}
+	}()
+	return do()
+}
+
 // putOff moves a row's due time on, doubling, so that it neither stops the sweep nor is forgotten.
 func (r *Reaper) putOff(ctx context.Context, row pipeline.Task) {
 	r.mu.Lock()
+	if len(r.bad) > lookedRoom { // others have moved them on since
+		clear(r.bad)
+	}
 	r.bad[row.Ref]++
 	n := r.bad[row.Ref]
 	r.mu.Unlock()

@@ -50,14 +50,8 @@ func (w *Worker) Batch(ctx, drain context.Context, source int, deliveries []pipe
 	return back
 }
 
-// one sees to a delivery of a batch. What it panics with is logged, and the delivery comes back: if it was claimed,
-// the claim lapses.
+// one sees to a delivery of a batch.
 func (w *Worker) one(ctx, drain context.Context, source int, d pipeline.Delivery) {
-	defer func() {
-		if r := recover(); r != nil {
-			w.cfg.Log.ErrorContext(ctx, "delivery panicked", "queue", w.cfg.Sources[source].Name, "panic", r, "stack", string(debug.Stack()))
-		}
-	}()
 	taken := w.crew.take(drain, source, 1) > 0
 	if taken {
 		defer w.crew.give(source)
@@ -66,6 +60,17 @@ func (w *Worker) one(ctx, drain context.Context, source int, d pipeline.Delivery
 		w.delay(context.WithoutCancel(ctx), source, d, 0)
 		return
 	}
+	w.deliver(ctx, source, d)
+}
+
+// deliver is Deliver for a process that goes on whatever comes of it. What it panics with is logged, and the delivery
+// comes back: if it was claimed, the claim lapses.
+func (w *Worker) deliver(ctx context.Context, source int, d pipeline.Delivery) {
+	defer func() {
+		if r := recover(); r != nil {
+			w.cfg.Log.ErrorContext(ctx, "delivery panicked", "queue", w.cfg.Sources[source].Name, "panic", r, "stack", string(debug.Stack()))
+		}
+	}()
 	w.Deliver(ctx, source, d)
 }
 

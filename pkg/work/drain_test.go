@@ -248,3 +248,21 @@ func TestJournal(t *testing.T) {
 		}
 	})
 }
+
+func TestAPanicInTheEngineEndsNoProcess(t *testing.T) {
+	in(t, "the worker that polls goes on with its other work, and the claim lapses", func(b *bench) {
+		b.rung(0)
+		b.rung(1)
+		first := atomic.Bool{}
+		b.start("worker", handler(succeeds), around(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "End" && op.On == chunk0.String() && first.CompareAndSwap(false, true) {
+				panic("a bug")
+			}
+			return do(ctx)
+		}))
+		b.untilStatus(time.Second, pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(1)}, pipeline.TaskDone)
+		b.status(chunk0, pipeline.TaskClaimed)
+		b.sweeping(b.policy.ClaimTTL + b.policy.MaxSkew + 2*time.Second)
+		b.status(chunk0, pipeline.TaskDone) // its work was accepted
+	})
+}

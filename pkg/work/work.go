@@ -223,7 +223,7 @@ func (w *Worker) poll(ctx, drain context.Context, source int, group *pipeline.Gr
 		for _, d := range deliveries {
 			group.Go(func() {
 				defer w.crew.give(source)
-				w.Deliver(ctx, source, d)
+				w.deliver(ctx, source, d)
 			})
 		}
 	}
