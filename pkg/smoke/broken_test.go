@@ -2,6 +2,7 @@ package smoke_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -231,6 +232,25 @@ func TestWhereTheCanaryDoesNotBegin(t *testing.T) {
 			}, c.edits...)
 		})
 	}
+	t.Run("what a killed one left goes after an hour, and not before: it may be at work between two checks", func(t *testing.T) {
+		for after, stay := range map[time.Duration]int{59 * time.Minute: 1, 61 * time.Minute: 0} {
+			in(t, func(b *bench, r smoke.Report, err error) {
+				jobs, _, failed := b.back.Store.Jobs(t.Context(), smoke.Tenant, "", 100)
+				if err != nil || failed != nil || len(jobs) != stay || !r.Held() {
+					b.Errorf("after %v: %d jobs are there, held %v, error %v, %v; want %d", after, len(jobs), r.Held(), err, failed, stay)
+				}
+			}, func(b *bench) {
+				b.before = func(ctx context.Context, b *bench) error {
+					stop := b.run(ctx)
+					s := wiring.New(b.back, wiring.Config{Tenant: smoke.Tenant, Worker: "desk", Policy: b.policy, Clock: b.clock})
+					_, _, err := s.Submitter.Submit(ctx, submit.Submission{
+						Name: "left.txt", Source: []byte(text(1)), Definition: pipelinetest.NewDefinition(1, 1), Model: b.offline("", 0).Info(),
+					})
+					return errors.Join(err, b.clock.Sleep(ctx, after), func() error { stop(); return nil }())
+				}
+			})
+		}
+	})
 	t.Run("beside it, if that is meant", func(t *testing.T) {
 		in(t, func(b *bench, r smoke.Report, err error) {
 			if err != nil || !r.Held() {

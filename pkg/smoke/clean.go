@@ -203,7 +203,8 @@ func (c *canary) gone(ctx context.Context, job pipeline.Job, replies []pipeline.
 	return nil
 }
 
-// forgetEarlier removes the jobs that a canary left that was stopped in the middle: by now they have ended.
+// forgetEarlier removes the jobs that a canary left that was killed: by now they have ended. Those of the last hour stay:
+// between two checks a canary that is at work has ended jobs alone, and has yet to look at them.
 func (c *canary) forgetEarlier(ctx context.Context) error {
 	for cursor := ""; ; {
 		jobs, next, err := c.cfg.Backend.Store.Jobs(ctx, Tenant, cursor, pipeline.MaxRead)
@@ -211,6 +212,9 @@ func (c *canary) forgetEarlier(ctx context.Context) error {
 			return fmt.Errorf("look for what an earlier canary left: %w", err)
 		}
 		for _, job := range jobs {
+			if c.cfg.Clock.Now() < job.CreatedAt.Add(deadline) {
+				continue
+			}
 			if err := c.forget(ctx, job); err != nil {
 				return fmt.Errorf("remove job %s, which an earlier canary left: %w", job.ID, err)
 			}

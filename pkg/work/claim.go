@@ -38,6 +38,12 @@ var errUnsure = errors.New("the store was busy; whether the claim landed is not 
 // claim claims the row of a message. Exactly one of claim and refusal is set, unless there is an error.
 func (w *Worker) claim(ctx context.Context, source int, m pipeline.Message) (c *claimed, r *refusal, done func(), err error) {
 	seen, done := m.Generation, func() {}
+	defer func() {
+		if p := recover(); p != nil {
+			done() // or this worker would be alone for ever
+			panic(p)
+		}
+	}()
 	alone := false
 	for range claimRounds {
 		asked := w.clock.Now()

@@ -265,4 +265,18 @@ func TestAPanicInTheEngineEndsNoProcess(t *testing.T) {
 		b.sweeping(b.policy.ClaimTTL + b.policy.MaxSkew + 2*time.Second)
 		b.status(chunk0, pipeline.TaskDone) // its work was accepted
 	})
+	in(t, "one whose claim panicked while it was alone lets another be alone", func(b *bench) {
+		lost := func(t *pipeline.Task) { t.Losses = 2 }
+		b.rung(0, lost)
+		claims := atomic.Int64{}
+		b.start("worker", handler(succeeds), around(func(ctx context.Context, op pipelinetest.Op, do func(context.Context) error) error {
+			if op.Name == "Claim" && op.On == chunk0.String() && claims.Add(1) == 2 {
+				panic("a bug")
+			}
+			return do(ctx)
+		}))
+		b.until(time.Minute, "the claim panicked", func() bool { return claims.Load() >= 2 })
+		b.rung(1, lost)
+		b.untilStatus(10*time.Second, pipeline.Ref{Job: theJob, ID: pipeline.WorkTask(1)}, pipeline.TaskDone)
+	})
 }
