@@ -84,7 +84,7 @@ lint-cdk: ## vet, staticcheck and go mod tidy of cdk/: minutes the first time
 	cd cdk && go vet -tags deployed ./... && $(STATICCHECK) -tags deployed ./... && go mod tidy -diff
 
 .PHONY: deploy-local
-deploy-local: localstack cdk-app build ## deploy the stacks onto LocalStack: make deploy-local STACK=NAME CDK_ARGS='-c workers=both'
+deploy-local: localstack cdk-app build ## deploy the stacks onto LocalStack: make deploy-local STACK=NAME CDK_ARGS='-c workers=both -c image=local'
 	$(MAKE) functions ARCH=$$(go env GOARCH)
 	localstack/deploy.sh $(CDK_ARGS)
 
@@ -92,6 +92,10 @@ deploy-local: localstack cdk-app build ## deploy the stacks onto LocalStack: mak
 test-deploy: localstack cdk-app build ## deploy onto LocalStack and review by functions, by workd, by both and two versions, with crashes, time-outs, poison, cancel, API: some minutes
 	$(MAKE) functions ARCH=$$(go env GOARCH)
 	cd cdk && HOLDFAST_ENDPOINT=http://127.0.0.1:$${LOCALSTACK_PORT:-4566} RECORDER='$(RECORDER)' go test -tags deployed -count 1 -timeout 60m -v ./deployed
+
+.PHONY: smoke
+smoke: build ## try a deployed stack with a canary: make smoke STACK=NAME; on LocalStack with HOLDFAST_ENDPOINT, on AWS with HOLDFAST_BUCKET; some minutes
+	bin/holdfast admin smoke --backend aws --stack $(or $(STACK),holdfast) $(SMOKE_ARGS)
 
 .PHONY: record
 record: ## the same, and write down what each process asks of AWS: what the tests compare the roles with
@@ -128,7 +132,7 @@ sim-planted: ## plant bugs of the protocol in the code, one at a time; the simul
 .PHONY: spec
 spec: ## search the model of the claim protocol within its larger bounds: every history of a task and of a job; 3 GB
 	go run ./scripts/spec
-	go run ./scripts/spec -broken >/dev/null
+	@go run ./scripts/spec -broken | tail -n 1 && test $${PIPESTATUS[0]} = 0
 
 .PHONY: scale
 scale: ## large deployments in virtual time, at full size: what they ask of tables and queues; some minutes, 1 GB
