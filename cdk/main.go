@@ -22,6 +22,9 @@ func main() {
 		value := app.Node().TryGetContext(&key)
 		return fmt.Sprint(value), value != nil
 	})
+	if err == nil {
+		err = settings.CheckZips()
+	}
 	if err := errors.Join(unknown, err); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		jsii.Close()

@@ -1,7 +1,6 @@
 package stacks
 
 import (
-	"path/filepath"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -39,7 +38,7 @@ func (w *workers) function(process config.Process) awslambda.Function {
 		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
 		Architecture: w.architecture(),
 		Handler:      text("bootstrap"),
-		Code:         awslambda.Code_FromAsset(text(filepath.Join(w.Functions, string(process)+".zip")), nil),
+		Code:         awslambda.Code_FromAsset(text(w.zip(process)), nil),
 		Timeout:      duration(config.Timeout(process, w.Policy)),
 		MemorySize:   number(memory[process]),
 		Environment:  w.environment(process),

@@ -3,6 +3,8 @@ package stacks
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -204,10 +206,34 @@ const (
 	room            = 100
 )
 
+// retentions are for how many days CloudWatch Logs may be told to keep a log (its API's PutRetentionPolicy, November 2026).
+var retentions = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
+
+// CheckZips says which functions' zips are not there yet.
+func (s Settings) CheckZips() error {
+	for _, process := range s.processes() {
+		if process == config.Workd {
+			continue
+		}
+		if _, err := os.Stat(s.zip(process)); err != nil {
+			return fmt.Errorf("the zip of function %s is not there: make functions (ARCH=%s): %w", process, s.Arch, err)
+		}
+	}
+	return nil
+}
+
+// zip is the path of a function's zip.
+func (s Settings) zip(process config.Process) string {
+	return filepath.Join(s.Functions, string(process)+".zip")
+}
+
 // together checks what settings say of one another.
 func (r *reader) together(s Settings) {
-	if s.Fargate() && s.Image == "" {
+	if (s.Workers == OnFargate || s.Workers == OnBoth) && s.Image == "" {
 		r.wrong("image", "workers=%s starts tasks: push the image of workd, and name its tag", s.Workers)
+	}
+	if !slices.Contains(retentions, s.LogDays) {
+		r.wrong("log-days", "CloudWatch keeps logs for so many days: %s", strings.Trim(fmt.Sprint(retentions), "[]"))
 	}
 	if (s.VPC == "") != (len(s.Subnets) == 0) {
 		r.wrong("vpc", "an existing VPC is named together with its subnets: -c vpc=vpc-... -c subnets=subnet-...,subnet-...")

@@ -30,6 +30,7 @@ func TestSettingsThatCannotBeUsedAreToldWithTheSetting(t *testing.T) {
 		"price-as=nothing":                     "HOLDFAST_PRICE_AS",
 		"max-cost=much":                        "HOLDFAST_MAX_COST",
 		"quota=-1":                             "-c quota=-1: write a whole number from 0",
+		"log-days=31":                          "-c log-days=31: CloudWatch keeps logs for so many days: 1 3 5",
 		"vpc=vpc-1":                            "is named together with its subnets",
 		"jwt-issuer=https://a":                 "name both",
 		"jwt-issuer=https://a jwt-audience=b":  "-c tenant-from=: with tokens, name the claim",
@@ -47,6 +48,26 @@ func TestSettingsThatCannotBeUsedAreToldWithTheSetting(t *testing.T) {
 	}
 	if _, err := stacks.Read(given("workers=fargate", "image=v1", "policy="+policy)); err != nil {
 		t.Errorf("Fargate has no limit to an attempt: %v", err)
+	}
+}
+
+func TestZipsThatAreNotMadeYetAreToldBeforeAnythingIsMade(t *testing.T) {
+	made, err := stacks.Read(given("functions="+zips(t), "workers=both", "image=v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := made.CheckZips(); err != nil {
+		t.Errorf("all are there, and it says: %v", err)
+	}
+	made.Functions = t.TempDir()
+	if err := made.CheckZips(); err == nil || !strings.Contains(err.Error(), "make functions") {
+		t.Errorf("none is there, and it says: %v", err)
+	}
+}
+
+func TestAnUnknownKindOfWorkersIsToldOnce(t *testing.T) {
+	if _, err := stacks.Read(given("workers=lamda")); err == nil || strings.Contains(err.Error(), "image") {
+		t.Errorf("got %v, want one sentence about workers", err)
 	}
 }
 
