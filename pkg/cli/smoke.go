@@ -158,12 +158,6 @@ func (c *smokeCmd) tell(a *app, r smoke.Report, spent bill, processes int) error
 		fmt.Fprintf(a.out, "left: %s, see above\n", pipeline.CountOf(r.Left, "job", "jobs"))
 		return nil
 	}
-	fmt.Fprintf(a.out, "left: no row, item, answer, message or dead letter. A bucket with versions keeps the bytes of what was removed for %v, its tables' backups for as long as they reach; logs and metrics stay\n",
-		days(a.policy.DeadLetterRetention))
+	fmt.Fprintln(a.out, "left: no row, item, answer, message or dead letter. A bucket with versions keeps the bytes of what was removed for as long as its rules say, tables' backups reach as far as theirs; logs and metrics stay")
 	return nil
-}
-
-// days is a long time as people say it.
-func days(d time.Duration) string {
-	return pipeline.CountOf(int(d/(24*time.Hour)), "day", "days")
 }

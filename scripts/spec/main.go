@@ -82,6 +82,7 @@ func (r *runner) broken() {
 	for _, v := range spec.BrokenJobs() {
 		r.must(v.Name, v.Says, func() spec.Report { return spec.Search(&spec.Job{JobBounds: v.JobBounds, Broken: v.Break}, r.limit) })
 	}
+	fmt.Printf("%d of %d models without one of the rules break a promise\n", r.ran-r.failed, r.ran)
 }
 
 func (r *runner) must(name, rule string, search func() spec.Report) {
