@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +45,8 @@ func slowed(b *wiring.Backend, write time.Duration) *wiring.Backend {
 	return b
 }
 
+// Who comes first of those that wake together is not fixed, and the last chunk of a run decides about some percent: the
+// median of several runs is judged.
 func TestTheEngineMakesNobodyWait(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail   float64
@@ -61,9 +64,14 @@ func TestTheEngineMakesNobodyWait(t *testing.T) {
 			l := full
 			l.Fail, l.Spread = c.fail, c.spread
 			bare := inVirtualTime(t, child{Contender: "null", Load: l}, 0).Makespan
-			ours := inVirtualTime(t, child{Contender: "holdfast", Load: l}, c.write).Makespan
+			var runs []time.Duration
+			for range 5 {
+				runs = append(runs, inVirtualTime(t, child{Contender: "holdfast", Load: l}, c.write).Makespan)
+			}
+			slices.Sort(runs)
+			ours := runs[len(runs)/2]
 			ratio := float64(ours) / float64(bare)
-			t.Logf("%v, the bare calls take %v: %.3f", ours.Round(time.Millisecond), bare.Round(time.Millisecond), ratio)
+			t.Logf("%v, the bare calls take %v: %.3f", runs, bare.Round(time.Millisecond), ratio)
 			if ratio > c.most {
 				t.Errorf("the work takes %.3f of the time of its bare calls, want at most %.2f", ratio, c.most)
 			}
