@@ -112,7 +112,10 @@ func (p Program) Main(args []string, out, errOut io.Writer) int {
 	}
 	a := &app{grammar: &g, out: out, err: errOut, clock: pipeline.NewRealClock(), program: p}
 	defer a.signals()()
-	if a.policy, err = a.loadPolicy(); err == nil {
+	if err = a.meant(parsed.Path); err == nil {
+		a.policy, err = a.loadPolicy()
+	}
+	if err == nil {
 		err = parsed.Run(a)
 	}
 	return a.exit(err)
