@@ -41,7 +41,7 @@ func (c *submitCmd) Run(a *app) error {
 		return err
 	}
 	fmt.Fprintln(a.out, job.ID)
-	note := "submitted; a worker splits it: " + a.workerFor(job.Model, c.where()...)
+	note := "submitted; " + a.splits(a.workerFor(job.Model, c.where()...))
 	if stood {
 		note = fmt.Sprintf("the same submission is job %s already: %s", job.ID, job.Status)
 	}
