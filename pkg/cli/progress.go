@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -80,6 +81,7 @@ func (t *tally) over(p *progress) {
 	defer t.mu.Unlock()
 	p.Live, p.Tries, p.Reused, p.Deaths = true, t.tries, t.reused, t.deaths
 	p.Cost = max(p.Cost, t.cost)
+	p.Setbacks = slices.DeleteFunc(slices.Clone(p.Setbacks), func(b pipeline.Setback) bool { return b.Unserved }) // this run's own workers serve it
 	p.Failures = map[pipeline.Kind]int{}
 	for kind, n := range t.failures {
 		p.Failures[kind] = n

@@ -96,7 +96,7 @@ func TestSuggestedWorkers(t *testing.T) {
 		"openai/big@1":       "start one: mine worker --store jobs with its --model, or the worker command of",
 	} {
 		told := pipeline.Unserved(pipeline.Job{Status: pipeline.JobRunning, Model: model},
-			[]pipeline.Task{{Ref: pipeline.Ref{ID: pipeline.WorkTask(1)}, Status: pipeline.TaskPending, ReadyAt: 1}}, 100_000)
+			[]pipeline.Task{{Ref: pipeline.Ref{ID: pipeline.WorkTask(1)}, Status: pipeline.TaskPending, ReadyAt: 1}}, pipeline.Cooldown{}, 100_000)
 		if got := a.typeableSetbacks(told); len(got) != 1 || !strings.Contains(got[0].Cause, want) {
 			t.Errorf("got %v, want %q in it", got, want)
 		}
