@@ -56,6 +56,16 @@ func (d *door) openFor() time.Duration {
 	return max(0, pipeline.Instant(d.until.Load()).Sub(d.clock.Now()))
 }
 
+// refusal is why it is open, as this process last heard.
+func (d *door) refusal() pipeline.Failure {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known.Until == 0 { // closed by another process since
+		return pipeline.Fail(pipeline.Busy, "the breaker of %s is open", d.info.Name)
+	}
+	return d.known.Refusal(d.info.Name)
+}
+
 // closed says why no call may start now, and for how long; nil if the breaker is closed. A handler has no breaker:
 // one may serve many commands, and what one of them meets says nothing about the next.
 func (d *door) closed(ctx context.Context) (*pipeline.Failure, time.Duration) {
@@ -73,7 +83,7 @@ func (d *door) closed(ctx context.Context) (*pipeline.Failure, time.Duration) {
 	if !cooldown.IsOpen(now) {
 		return nil, 0
 	}
-	f := pipeline.Fail(pipeline.Busy, "no calls to %s until %s: %s", d.info.Name, cooldown.Until, cooldown.Reason)
+	f := cooldown.Refusal(d.info.Name)
 	return &f, cooldown.Until.Sub(now)
 }
 

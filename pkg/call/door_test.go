@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,11 +55,29 @@ func TestBreaker(t *testing.T) {
 			if closed.Wait <= 0 || closed.Wait > time.Minute {
 				b.Errorf("got the wait %v, want until the breaker closes", closed.Wait)
 			}
+			if told := closed.Failure.Cause; !strings.Contains(told, "no calls to") || !strings.Contains(told, answer.Failure.String()) {
+				b.Errorf("got %q, want until when, and %q, which opened it", told, answer.Failure)
+			}
 		}
 		b.sent(before)
 		time.Sleep(answer.Wait + time.Millisecond)
 		b.model.react = func(string, int) reaction { return reaction{text: "ok"} }
 		b.text(b.one(3, "c"), "ok")
+	}, unavailable)
+	in(t, "a call that finds it open between two of its tries says why it is open", func(b *bench) {
+		b.model.react = func(name string, _ int) reaction {
+			r := failing(pipeline.Unavailable, 0)
+			if name == "slow" {
+				r.takes = 20 * time.Second
+			}
+			return r
+		}
+		answers := b.ask(1, "fast", "slow")
+		b.kind(answers[0], pipeline.Unavailable, true)
+		b.kind(answers[1], pipeline.Busy, true)
+		if told := answers[1].Failure.Cause; !strings.Contains(told, answers[0].Failure.String()) {
+			b.Errorf("got %q, want %q, which opened it", told, answers[0].Failure)
+		}
 	}, unavailable)
 	in(t, "after its time one failure of anybody opens it again, until a call works", func(b *bench) {
 		b.warm()

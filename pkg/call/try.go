@@ -60,7 +60,7 @@ func stop(err error) result                  { return finished(pipeline.Answer{S
 // try sends the request once, as the last thing after every wait.
 func (t *asking) try(ctx context.Context) result {
 	if wait := t.c.door.openFor(); wait > 0 {
-		return finished(pipeline.Answer{Failure: pipeline.Fail(pipeline.Busy, "the breaker of %s is open", t.c.info.Name), Defers: true, Wait: wait})
+		return finished(pipeline.Answer{Failure: t.c.door.refusal(), Defers: true, Wait: wait})
 	}
 	most := t.c.meter.most(t.c.info, t.request)
 	if err := t.purse.take(ctx, most); err != nil {

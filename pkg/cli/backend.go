@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 
+	"github.com/alecthomas/kong"
+
 	"holdfast/pkg/wiring"
 )
 
@@ -21,6 +23,18 @@ type backendFlags struct {
 }
 
 func (f backendFlags) isAWS() bool { return f.Backend == awsBackend }
+
+// meant refuses a flag of a deployment that would be passed over, because state lives in a folder. What the shell's
+// variables say is no word about this command.
+func (a *app) meant(path []*kong.Path) error {
+	said := map[string]string{"endpoint": a.Endpoint, "stack": a.Stack, "bucket": a.Bucket}
+	for _, p := range path {
+		if !a.isAWS() && p.Flag != nil && said[p.Flag.Name] != "" {
+			return usage("--%[1]s names a deployment on AWS or LocalStack, but this would use the folder %[2]s: add --backend aws, or leave --%[1]s out", p.Flag.Name, a.Store)
+		}
+	}
+	return nil
+}
 
 func (f backendFlags) aws() wiring.AWS {
 	return wiring.AWS{Stack: f.Stack, Endpoint: f.Endpoint, Bucket: f.Bucket}

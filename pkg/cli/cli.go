@@ -112,7 +112,10 @@ func (p Program) Main(args []string, out, errOut io.Writer) int {
 	}
 	a := &app{grammar: &g, out: out, err: errOut, clock: pipeline.NewRealClock(), program: p}
 	defer a.signals()()
-	if a.policy, err = a.loadPolicy(); err == nil {
+	if err = a.meant(parsed.Path); err == nil {
+		a.policy, err = a.loadPolicy()
+	}
+	if err == nil {
 		err = parsed.Run(a)
 	}
 	return a.exit(err)
@@ -137,7 +140,7 @@ func (a *app) exit(err error) int {
 		}
 		return code.code
 	case errors.Is(err, pipeline.ErrNotMade):
-		fmt.Fprintf(a.err, "%s: %v; make it with: %s, or see that --stack and AWS_REGION name the one that is meant\n", a.program.Name, err, a.command("admin", "create"))
+		fmt.Fprintf(a.err, "%s: %v; %s\n", a.program.Name, err, a.unmadeText())
 		return exitFailed
 	case errors.Is(err, embedded.ErrFull):
 		fmt.Fprintln(a.err, a.program.Name+":", a.fullText())
@@ -193,6 +196,16 @@ func (a *app) loadPolicy() (pipeline.Policy, error) {
 // fullText is what a person does about a full disk.
 func (a *app) fullText() string {
 	return fmt.Sprintf("the disk that holds %s is full: nothing more was written. Free space there, then run the same again: what is stored is kept", a.Store)
+}
+
+// unmadeText is what a person does about a stack that is not there. What was deployed is not made by admin create, and
+// what that made is in the way of a deployment: one or the other.
+func (a *app) unmadeText() string {
+	deploy := "npx cdk deploy, as in cdk/README.md"
+	if a.Endpoint != "" {
+		deploy = "make deploy-local " + shellWords([]string{"STACK=" + a.Stack})
+	}
+	return fmt.Sprintf("make its state, for workers of your own, with: %s, or deploy it with its functions (%s). Or see that --stack and AWS_REGION name the one that is meant", a.command("admin", "create"), deploy)
 }
 
 // goneText is what a person does about a queue that was removed under its workers.

@@ -141,7 +141,9 @@ func (r *run) follow() error {
 		if err != nil {
 			return err
 		}
-		r.tally.over(&p)
+		if r.cmd.Workers > 0 {
+			r.tally.over(&p)
+		}
 		if killed < r.cmd.Kill && p.Cells > 0 && p.Done*(r.cmd.Kill+1) >= p.Cells*(killed+1) {
 			if name := r.boss.kill(); name != "" {
 				killed++

@@ -41,7 +41,7 @@ func (c *submitCmd) Run(a *app) error {
 		return err
 	}
 	fmt.Fprintln(a.out, job.ID)
-	note := "submitted; a worker splits it: " + a.workerFor(job.Model, c.where()...)
+	note := "submitted; " + a.splits(a.workerFor(job.Model, c.where()...))
 	if stood {
 		note = fmt.Sprintf("the same submission is job %s already: %s", job.ID, job.Status)
 	}
@@ -149,16 +149,20 @@ func (c *watchCmd) Run(a *app) error {
 	})
 }
 
-// watched reads a job and how far it is.
+// watched reads a job, how far it is and what is spent on it, whoever works on it.
 func (a *app) watched(s *wiring.System, id pipeline.JobID, definition pipeline.Definition) (pipeline.Job, progress, error) {
 	job, err := s.Backend.Store.Job(a.ctx, id)
 	if err != nil {
 		return job, progress{}, err
 	}
 	p, err := progressOf(a.ctx, s, job, definition)
-	if budget, err := s.Backend.Store.Budget(a.ctx, id); err == nil {
-		p.Cost = budget.Spent
+	if err != nil {
+		return job, p, err
 	}
-	p.Setbacks = a.typeableSetbacks(p.Setbacks)
-	return job, p, err
+	budget, err := s.Backend.Store.Budget(a.ctx, id)
+	if err != nil && !errors.Is(err, pipeline.ErrNotFound) { // nobody has needed any yet
+		return job, p, err
+	}
+	p.Cost, p.Setbacks = budget.Spent, a.typeableSetbacks(p.Setbacks)
+	return job, p, nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -22,7 +23,7 @@ type progress struct {
 	Tries    int
 	Failures map[pipeline.Kind]int
 	Reused   int
-	Cost     pipeline.Money
+	Cost     pipeline.Money // by the store; with the events, the larger of the two
 	Deaths   int
 }
 
@@ -73,11 +74,14 @@ func (t *tally) add(e work.Event) {
 	}
 }
 
-// over adds what the events tell to what the rows tell.
+// over adds what the events tell to what the store tells: it hears of money when a stage is accepted, and knows also
+// what others spent.
 func (t *tally) over(p *progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p.Live, p.Tries, p.Reused, p.Cost, p.Deaths = true, t.tries, t.reused, t.cost, t.deaths
+	p.Live, p.Tries, p.Reused, p.Deaths = true, t.tries, t.reused, t.deaths
+	p.Cost = max(p.Cost, t.cost)
+	p.Setbacks = slices.DeleteFunc(slices.Clone(p.Setbacks), func(b pipeline.Setback) bool { return b.Unserved }) // this run's own workers serve it
 	p.Failures = map[pipeline.Kind]int{}
 	for kind, n := range t.failures {
 		p.Failures[kind] = n

@@ -217,9 +217,11 @@ func (r *run) look(definition *pipeline.Definition) (p progress, err error) {
 	if err := r.a.clock.Sleep(r.a.drain, r.looks.wait); err != nil {
 		return p, errInterrupted
 	}
-	job, err := r.s.Backend.Store.Job(r.a.ctx, r.job.ID)
-	if err == nil && definition != nil {
-		p, err = progressOf(r.a.ctx, r.s, job, *definition)
+	var job pipeline.Job
+	if definition == nil {
+		job, err = r.s.Backend.Store.Job(r.a.ctx, r.job.ID)
+	} else {
+		job, p, err = r.a.watched(r.s, r.job.ID, *definition)
 	}
 	busy, err := r.looks.took(err, r.a.clock.Mono())
 	switch {
@@ -229,7 +231,6 @@ func (r *run) look(definition *pipeline.Definition) (p progress, err error) {
 		p = r.seen
 		p.AsOf = r.at
 	default:
-		p.Setbacks = r.a.typeableSetbacks(p.Setbacks)
 		r.job, r.seen, r.at = job, p, r.a.clock.Now()
 	}
 	return p, r.boss.err()

@@ -58,6 +58,19 @@ func TestTexts(t *testing.T) {
 			t.Errorf("got %q, want the tries", text)
 		}
 	})
+	t.Run("a run whose own workers serve the model does not tell of a lack of workers; others do", func(t *testing.T) {
+		p := progress{Progress: view.Progress{Setbacks: []pipeline.Setback{{Kind: pipeline.Busy, Cause: "start one", Unserved: true}, {Kind: pipeline.Busy, Cause: "nobody answers"}}}}
+		told := func() string { return strings.Join(progressLines(p, pipeline.ModelInfo{}, 1, time.Second, 77), "; ") }
+		if text := told(); !strings.Contains(text, "start one") {
+			t.Errorf("got %q of a job that nobody works on", text)
+		}
+		var own tally
+		before := p.Setbacks
+		own.over(&p)
+		if text := told(); strings.Contains(text, "start one") || !strings.Contains(text, "nobody answers") || before[0].Cause != "start one" {
+			t.Errorf("got %q, want what else holds the job back", text)
+		}
+	})
 	t.Run("a line that is too long for its terminal is cut, not wrapped", func(t *testing.T) {
 		if got := shorten("äöü spend", 5); got != "äöü s" {
 			t.Errorf("got %q", got)

@@ -18,7 +18,7 @@ type statusCmd struct {
 type standing struct {
 	view.Standing
 	command func(words ...string) string
-	worker  func() string // the command that starts one for the job
+	splits  func() string // who splits the job's document
 }
 
 // Run shows where a job stands.
@@ -41,7 +41,7 @@ func (c *statusCmd) Run(a *app) error {
 func (a *app) standingOf(s *wiring.System, job pipeline.Job) (standing, error) {
 	st, err := view.StandingOf(a.ctx, s, job)
 	st.Setbacks = a.typeableSetbacks(st.Setbacks)
-	return standing{st, a.command, func() string { return a.workerFor(job.Model) }}, err
+	return standing{st, a.command, func() string { return a.splits(a.workerFor(job.Model)) }}, err
 }
 
 func (st standing) lines(policy pipeline.Policy) []string {
@@ -57,7 +57,7 @@ func (st standing) lines(policy pipeline.Policy) []string {
 		lines = append(lines, lacks)
 	}
 	if !job.Status.Ended() && st.Chunks == 0 {
-		return append(lines, "not split yet; a worker does that: "+st.worker())
+		return append(lines, "not split yet; "+st.splits())
 	}
 	if st.Plan != nil {
 		lines = append(lines, submit.Lines(*st.Plan)...)

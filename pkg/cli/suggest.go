@@ -75,6 +75,15 @@ func (a *app) workerFor(model string, more ...string) string {
 	return a.command(append(words, more...)...)
 }
 
+// splits says who splits a document that waits for it: the functions of a deployment, which nobody has to start, or a
+// worker that is started so.
+func (a *app) splits(worker string) string {
+	if a.isAWS() {
+		return "what is deployed of the stack (functions, workd) splits it, or a worker, started with: " + worker
+	}
+	return "a worker splits it: " + worker
+}
+
 // typeable puts into a text of the steps, which know no flags, the command that can be typed here.
 func (a *app) typeable(text string) string {
 	text = strings.ReplaceAll(text, pipeline.WorkerFor(pipeline.ExecHandler), a.workerFor(pipeline.ExecHandler))

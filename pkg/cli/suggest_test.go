@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -95,11 +96,50 @@ func TestSuggestedWorkers(t *testing.T) {
 		"openai/big@1":       "start one: mine worker --store jobs with its --model, or the worker command of",
 	} {
 		told := pipeline.Unserved(pipeline.Job{Status: pipeline.JobRunning, Model: model},
-			[]pipeline.Task{{Ref: pipeline.Ref{ID: pipeline.WorkTask(1)}, Status: pipeline.TaskPending, ReadyAt: 1}}, 100_000)
+			[]pipeline.Task{{Ref: pipeline.Ref{ID: pipeline.WorkTask(1)}, Status: pipeline.TaskPending, ReadyAt: 1}}, pipeline.Cooldown{}, 100_000)
 		if got := a.typeableSetbacks(told); len(got) != 1 || !strings.Contains(got[0].Cause, want) {
 			t.Errorf("got %v, want %q in it", got, want)
 		}
 	}
+}
+
+// What a stack lacks may be made here or deployed, and what is deployed works without being started.
+func TestSuggestedForADeployment(t *testing.T) {
+	unsaid(t)
+	on := func(where backendFlags) *app {
+		return &app{grammar: &grammar{Store: "jobs", Tenant: defaultTenant, backendFlags: where}, program: Program{Name: "mine"}}
+	}
+	local := on(backendFlags{Backend: awsBackend, Stack: "s", Endpoint: "http://127.0.0.1:4566"})
+	cloud := on(backendFlags{Backend: awsBackend, Stack: "s"})
+	for _, c := range []struct {
+		name string
+		a    *app
+		all  []string
+	}{
+		{"on LocalStack", local, []string{"with: mine admin create --backend aws --stack s --endpoint http://127.0.0.1:4566,", "make deploy-local STACK=s)", "--stack and AWS_REGION"}},
+		{"on AWS", cloud, []string{"with: mine admin create --backend aws --stack s,", "npx cdk deploy", "--stack and AWS_REGION"}},
+	} {
+		t.Run(c.name+" a stack that is not there is made or deployed", func(t *testing.T) {
+			var told strings.Builder
+			c.a.err = &told
+			if code := c.a.exit(fmt.Errorf("open: %w", pipeline.ErrNotMade)); code != exitFailed {
+				t.Errorf("exit code %d", code)
+			}
+			for _, want := range c.all {
+				if !strings.Contains(told.String(), want) {
+					t.Errorf("got %q, want %q in it", told.String(), want)
+				}
+			}
+		})
+	}
+	t.Run("a document is split by what is deployed, or by a worker; in a folder by a worker", func(t *testing.T) {
+		if got := cloud.splits("mine worker"); !strings.HasPrefix(got, "what is deployed") || !strings.HasSuffix(got, "started with: mine worker") {
+			t.Errorf("got %q", got)
+		}
+		if got := on(backendFlags{}).splits("mine worker"); got != "a worker splits it: mine worker" {
+			t.Errorf("got %q", got)
+		}
+	})
 }
 
 // The flags of a suggestion are those that the grammar has, and mean what they say.

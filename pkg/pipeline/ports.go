@@ -312,6 +312,11 @@ type Cooldown struct {
 // IsOpen says that no call may start. After Until one task probes.
 func (c Cooldown) IsOpen(now Instant) bool { return now < c.Until }
 
+// Refusal is why no call to the model starts.
+func (c Cooldown) Refusal(model string) Failure {
+	return Fail(Busy, "no calls to %s until %s: %s", model, c.Until, c.Reason)
+}
+
 // Blobs keeps bodies too large for an item: documents, definitions, results.
 type Blobs interface {
 	// PutBlob stores the body; the same key again replaces it whole or not at all.

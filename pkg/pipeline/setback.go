@@ -13,6 +13,8 @@ type Setback struct {
 	Cause   string   `json:"cause"` // of the first of them
 	Tasks   []TaskID `json:"tasks"`
 	ReadyAt Instant  `json:"ready_at,omitempty"` // the next attempt of those that wait; 0 = none waits
+
+	Unserved bool `json:"-"` // by no failure: they wait for a worker, as far as the rows tell
 }
 
 // Setbacks groups the last reasons of rows that have not ended, as [Gaps] does, the largest group first. What a person

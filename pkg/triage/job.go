@@ -83,7 +83,7 @@ func (t *Triage) fromRows(ctx context.Context, s JobStory) (JobStory, error) {
 		s.Counts.Add(cells...)
 		missing = append(missing, withoutAnswer(cells)...)
 	}
-	s.Gaps, s.Setbacks = pipeline.Gaps(missing), append(pipeline.Unserved(s.Job, rows, s.At), pipeline.Setbacks(rows)...)
+	s.Gaps, s.Setbacks = pipeline.Gaps(missing), pipeline.HeldBack(ctx, t.cfg.Store, s.Job, rows, s.At)
 	return s, t.countOpen(ctx, rows, &s)
 }
 

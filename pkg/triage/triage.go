@@ -21,6 +21,7 @@ type Store interface {
 	pipeline.Tasks
 	pipeline.Items
 	pipeline.Budgets
+	pipeline.Breaker
 }
 
 // Config is all that triage needs.

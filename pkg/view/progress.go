@@ -32,7 +32,7 @@ func ProgressOf(ctx context.Context, s *wiring.System, job pipeline.Job, definit
 	if err != nil {
 		return p, fmt.Errorf("read the tasks of job %s: %w", job.ID, err)
 	}
-	p.Setbacks = append(pipeline.Unserved(job, rows, p.At), pipeline.Setbacks(rows)...)
+	p.Setbacks = pipeline.HeldBack(ctx, s.Backend.Store, job, rows, p.At)
 	for _, row := range rows {
 		if row.Unclaimable(s.Policy()) {
 			p.Unclaimable = append(p.Unclaimable, row.ID)
