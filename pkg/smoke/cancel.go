@@ -61,15 +61,10 @@ func (c *canary) cancel(ctx context.Context) error {
 
 // cancelled checks what a cancel left; then is how the rows were when it had been accepted.
 func (c *canary) cancelled(ctx context.Context, job pipeline.Job, then []pipeline.Task, asks *witness, accepted time.Duration) error {
-	rows, err := workRows(ctx, c.system, job.ID)
+	rows, hands, err := c.outcome(ctx, job.ID)
 	if err != nil {
 		return err
 	}
-	hands, err := c.hands(ctx, job.ID)
-	if err != nil {
-		return err
-	}
-	c.tell(hands)
 	ended := countRows(rows, func(row pipeline.Task) bool { return row.Status == pipeline.TaskCancelled })
 	done := countRows(rows, func(row pipeline.Task) bool { return row.Status == pipeline.TaskDone })
 	c.holds(job.Status == pipeline.JobCancelled && ended > 0 && ended+done == len(rows),

@@ -161,6 +161,18 @@ func (c *canary) hands(ctx context.Context, id pipeline.JobID) ([]hand, error) {
 	return all, nil
 }
 
+// outcome is what a check left of a job: its chunks, and all attempts. What the stack's workers did goes into the report.
+func (c *canary) outcome(ctx context.Context, id pipeline.JobID) (rows []pipeline.Task, hands []hand, err error) {
+	if rows, err = workRows(ctx, c.system, id); err != nil {
+		return nil, nil, err
+	}
+	if hands, err = c.hands(ctx, id); err != nil {
+		return nil, nil, err
+	}
+	c.tell(hands)
+	return rows, hands, nil
+}
+
 // mine says that a worker is the canary's own.
 func (c *canary) mine(worker string) bool { return strings.HasPrefix(worker, "smoke-"+c.cfg.Nonce+"-") }
 

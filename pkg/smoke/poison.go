@@ -24,15 +24,10 @@ func (c *canary) poison(ctx context.Context) error {
 	if job, err = c.ended(ctx, job.ID); err != nil {
 		return err
 	}
-	rows, err := workRows(ctx, c.system, job.ID)
+	rows, hands, err := c.outcome(ctx, job.ID)
 	if err != nil {
 		return err
 	}
-	hands, err := c.hands(ctx, job.ID)
-	if err != nil {
-		return err
-	}
-	c.tell(hands)
 	at := slices.IndexFunc(rows, func(row pipeline.Task) bool { return row.Status == pipeline.TaskAbandoned })
 	done := countRows(rows, func(row pipeline.Task) bool { return row.Status == pipeline.TaskDone })
 	c.holds(at >= 0 && done == len(rows)-1 && job.Status == pipeline.JobPartial,

@@ -90,15 +90,10 @@ func (c *canary) race(ctx context.Context) error {
 const racePace = 100 * time.Millisecond
 
 func (c *canary) raced(ctx context.Context, job pipeline.Job, saw *referee, asks *witness) error {
-	rows, err := workRows(ctx, c.system, job.ID)
+	rows, hands, err := c.outcome(ctx, job.ID)
 	if err != nil {
 		return err
 	}
-	hands, err := c.hands(ctx, job.ID)
-	if err != nil {
-		return err
-	}
-	c.tell(hands)
 	won, twice := 0, 0
 	for _, n := range saw.wins {
 		won++
