@@ -226,11 +226,6 @@ func (b *bench) tokensLeft(prefix string) []string {
 	return left
 }
 
-// signed is a text of which no part is one of another party's.
-func signed(text, party string) string {
-	return strings.ReplaceAll(text+"\n\n", "\n\n", " ("+party+")\n\n")
-}
-
 func TestKillsCostNothingThatWasStored(t *testing.T) {
 	b := newBench(t, killPolicy)
 	r := rand.New(rand.NewPCG(7, 11))

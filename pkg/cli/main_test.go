@@ -198,6 +198,11 @@ func contract(from, n int) string {
 	return text[:n]
 }
 
+// signed is a text of which no part is one of another party's.
+func signed(text, party string) string {
+	return strings.ReplaceAll(text+"\n\n", "\n\n", " ("+party+")\n\n")
+}
+
 // write puts a file into dir and returns its path.
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
